@@ -107,12 +107,27 @@ mod tests {
 
     #[test]
     fn options_are_read() {
-        let given = ["--data", "a.safetensors", "--trace=b.json", "--out", "c", "--json", "--seed", "7", "--ranks=2"];
+        let given = [
+            "--data",
+            "a.safetensors",
+            "--trace=b.json",
+            "--out",
+            "c",
+            "--json",
+            "--seed",
+            "7",
+            "--ranks=2",
+            "--time-limit",
+            "9",
+        ];
         let options = parse::<Options>(given).unwrap().unwrap();
         let paths = [options.data.as_deref(), options.trace.as_deref(), Some(options.out.as_path())];
         assert_eq!(paths, ["a.safetensors", "b.json", "c"].map(|path| Some(Path::new(path))));
         assert!(options.json && options.seed == 7, "{options:?}");
-        assert_eq!(format!("{:?}", options.team), "TeamSize { ranks: Some(2), processes: None, device: Host }");
+        assert_eq!(
+            format!("{:?}", options.team),
+            "TeamSize { ranks: Some(2), processes: None, device: Host, time_limit: Some(9s) }"
+        );
     }
 
     #[test]
@@ -136,6 +151,10 @@ mod tests {
         assert_eq!(refused(&["--seed", "-1"]), "--seed takes a number, not `-1`");
         assert_eq!(refused(&["--json", "--json"]), "Option 'json' given more than once");
         assert_eq!(refused(&["2"]), "unexpected argument `2`: options begin with `--`");
+        assert_eq!(
+            refused(&["--time-limit", "0"]),
+            "--time-limit 0 leaves no time to wait: ask for one second or more"
+        );
         assert_eq!(refused(&["--device", "gpu"]), "--device takes `host` or `npu`, not `gpu`");
         assert_eq!(refused(&["--ranks", "2", "--processes", "2"]), "--ranks and --processes exclude each other");
     }

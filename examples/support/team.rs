@@ -17,6 +17,7 @@ pub struct TeamSize {
     ranks: Option<usize>,
     processes: Option<usize>,
     device: Device,
+    time_limit: Option<Duration>,
 }
 
 /// The device that runs kernels.
@@ -41,15 +42,16 @@ pub struct Team {
 impl TeamSize {
     /// Declares these options.
     pub fn declare(options: &mut getopts::Options) {
-        let (ranks, processes, device) = (
+        let (ranks, processes, device, limit) = (
             "Ranks of the expert-parallel group, as threads of this process [default: 4]; must divide the number of experts.",
             "Ranks as processes: starts N - 1 more of this program. A process of a launcher (torchrun, mpirun, srun) is a rank \
              without this.",
             "What runs the kernels: `host`, this machine's CPU, or `npu`, the NPUs of this process, for which they must be \
              built (HPMOE_DEVICE=cann) [default: host].",
+            "Longest wait of a core for another one, in seconds [default: 60].",
         );
         options.optopt("", "ranks", ranks, "N").optopt("", "processes", processes, "N");
-        options.optopt("", "device", device, "DEVICE");
+        options.optopt("", "device", device, "DEVICE").optopt("", "time-limit", limit, "SECONDS");
     }
 
     /// Reads these options.
@@ -63,12 +65,19 @@ impl TeamSize {
             Some("npu") => Device::Npu,
             Some(other) => return Err(format!("--device takes `host` or `npu`, not `{other}`")),
         };
-        Ok(Self { ranks, processes, device })
+        let time_limit = match number(given, "time-limit")? {
+            Some(0) => return Err("--time-limit 0 leaves no time to wait: ask for one second or more".to_owned()),
+            seconds => seconds.map(Duration::from_secs),
+        };
+        Ok(Self { ranks, processes, device, time_limit })
     }
 
     /// Joins the group that this process was started for, or makes one, on the device that was asked for.
     pub fn start(&self, seed: u64) -> Result<Team, String> {
-        let Team { group, started } = self.join(seed)?;
+        let Team { mut group, started } = self.join(seed)?;
+        if let Some(limit) = self.time_limit {
+            group = group.time_limit(limit);
+        }
         let group = match self.device {
             Device::Host => group,
             Device::Npu => group.on_npus().map_err(|error| error.to_string())?,
