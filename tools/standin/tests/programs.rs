@@ -181,7 +181,7 @@ fn loads_take_several_options_each_once() {
         (&[][..], "no magic number"),
         (&[(1, 1)], "no magic number"),
         (&[MAGIC, MAGIC], "an option twice"),
-        (&[(2, 1)], "another magic number"),
+        (&[(2, 1)], "a different magic number"),
         (&[MAGIC, (1, 2)], "neither 0 nor 1"),
         (&[MAGIC, (3, 0)], "an unknown option"),
     ] {
