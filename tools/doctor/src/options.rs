@@ -62,7 +62,7 @@ pub(crate) struct Options {
     /// The folder of a checkout of hpmoe; its examples are compiled and run.
     #[arg(long, value_name = "FOLDER", default_value = ".", requires = "no_npu")]
     pub(crate) checkout: PathBuf,
-    /// The simulator's chip, a folder of `tools/simulator` in the toolkit [default: the first of Ascend910_93…, Ascend910B… and dav_2201].
+    /// The simulator's chip, a folder of `tools/simulator` in the toolkit [default: the first of Ascend910B1, Ascend910B…, Ascend910_93… and dav_2201].
     #[arg(long, value_name = "CHIP", requires = "no_npu")]
     pub(crate) chip: Option<String>,
     /// A `moe_ffn` that was already built for the simulator; it is used instead of building one.

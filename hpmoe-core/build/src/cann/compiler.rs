@@ -113,7 +113,7 @@ impl DeviceCompiler {
     }
 
     fn compile(&self, source: &Path, headers: Option<&Path>, part: &Path) -> Result<(), Refusal> {
-        let mut command = Command::new(&self.compiler);
+        let mut command = program(&self.compiler);
         command.args(OPTIONS).arg(DEFINITION).arg("-I").arg(hpmoe_kernels::INCLUDE_DIR);
         if let Some(headers) = headers {
             command.arg("-I").arg(headers);
@@ -123,7 +123,7 @@ impl DeviceCompiler {
     }
 
     fn link(&self, part: &Path, object: &Path) -> Result<(), Refusal> {
-        let mut command = Command::new(&self.linker);
+        let mut command = program(&self.linker);
         command.args(LINK_OPTIONS.0).arg(part).args(LINK_OPTIONS.1).arg("-o").arg(object);
         output(command).map_err(Refusal::Linker)
     }
@@ -147,6 +147,14 @@ impl From<String> for Refusal {
     }
 }
 
+/// A program of CANN, without libraries that are preloaded for the program that starts it: CANN's simulator preloads its runtime library, which
+/// writes lines of its own.
+fn program(path: &Path) -> Command {
+    let mut command = Command::new(path);
+    command.env_remove("LD_PRELOAD");
+    command
+}
+
 /// Runs a program; returns its output if it failed.
 fn output(mut command: Command) -> Result<(), String> {
     let program = PathBuf::from(command.get_program());
@@ -161,7 +169,7 @@ fn output(mut command: Command) -> Result<(), String> {
 }
 
 fn version(program: &Path) -> Result<Vec<u8>, String> {
-    let output = Command::new(program).arg("--version").output();
+    let output = self::program(program).arg("--version").output();
     let output = output.map_err(|error| format!("can't start `{}`: {error}", program.display()))?;
     match output.status.success() {
         true => Ok([output.stdout, output.stderr].concat()),

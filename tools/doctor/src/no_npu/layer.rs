@@ -1,7 +1,7 @@
 //! `moe_ffn` of a small layer on the simulator: its bits, and the cycles of its tiles next to those of `hpmoe simulate`.
 
 use super::machine::{Machine, absolute, for_toolkit};
-use super::simulator::{Simulated, Simulator, collected};
+use super::simulator::{LONGEST_WAIT, Simulated, Simulator, collected};
 use super::step::{Add, Ran, Status, Step, run};
 use hpmoe_runtime::prelude::bf16;
 use hpmoe_runtime::printable::printable_path;
@@ -91,7 +91,9 @@ fn simulate(machine: &Machine<'_>, simulator: &Simulator, program: &Path, trace:
     }
     let _ = fs::remove_file(trace);
     let mut arguments: Vec<OsString> =
-        ["--device", "npu", "--ranks", "1", "--json", "--data"].map(OsString::from).into();
+        ["--device", "npu", "--ranks", "1", "--json", "--time-limit", LONGEST_WAIT, "--data"]
+            .map(OsString::from)
+            .into();
     arguments.extend([data.into(), "--trace".into(), trace.into(), "--out".into(), machine.folder.join("out").into()]);
     let folder = machine.folder.join("moe_ffn");
     let simulated = Simulated { program, arguments, folder, minutes: machine.options.minutes };

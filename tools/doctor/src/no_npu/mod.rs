@@ -16,7 +16,7 @@ use hpmoe_build::InstalledToolkit;
 use hpmoe_runtime::printable::{printable_lines, printable_path};
 use machine::{Machine, absolute, folder, objects};
 use serde_json::{Value, json};
-use simulator::{Simulated, Simulator};
+use simulator::{LONGEST_WAIT, Simulated, Simulator};
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder};
 use std::os::unix::fs::DirBuilderExt as _;
@@ -40,7 +40,7 @@ const PROBES: &str = "simulate probes";
 
 /// How to get CANN without an NPU.
 const WAY_OUT: &str = "install Ascend-cann-toolkit and run its set_env.sh, or run this in one of CANN's public containers, such as \
-                       quay.io/ascend/cann:8.5.0-910b-ubuntu22.04-py3.11: neither needs an NPU or a driver (docs/npu.md)";
+                       quay.io/ascend/cann:9.0.1-910b-ubuntu22.04-py3.11: neither needs an NPU or a driver (docs/npu.md)";
 
 /// Runs all steps and writes the file. Returns whether no step failed.
 pub(crate) fn examine(options: &Options) -> Result<bool, String> {
@@ -157,7 +157,7 @@ fn probes(machine: &Machine<'_>, simulator: &Simulator) -> Step {
     let answers = machine.folder.join("answers.jsonl");
     let _ = fs::remove_file(&answers);
     let mut arguments: Vec<OsString> =
-        ["--skip", TOO_LONG, "--tries", "2", "--matrix-cores"].map(OsString::from).into();
+        ["--skip", TOO_LONG, "--tries", "2", "--limit", LONGEST_WAIT, "--matrix-cores"].map(OsString::from).into();
     arguments.extend([machine.cores.to_string().into(), "--objects".into(), machine.objects.clone().into()]);
     arguments.extend(["--answers".into(), answers.clone().into()]);
     let (program, folder) = (machine.program.as_path(), machine.folder.join("probes"));

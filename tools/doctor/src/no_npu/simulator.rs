@@ -15,9 +15,16 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-/// Chips that kernels are generated for, as prefixes of the simulator's folder names; the first existing folder is used. Since CANN 9.0,
-/// a folder is also named by the architecture of these chips.
-const CHIPS: [&str; 3] = ["Ascend910_93", "Ascend910B", "dav_2201"];
+/// Chips that kernels are generated for, as prefixes of the simulator's folder names; the first existing folder is used. The first is that of
+/// CANN's samples. Since CANN 9.0, a folder is also named by the architecture of these chips.
+const CHIPS: [&str; 4] = ["Ascend910B1", "Ascend910B", "Ascend910_93", ARCHITECTURE];
+
+/// The folder that is named by an architecture. `msprof` knows no chip of this name, but finds the folder in `LD_LIBRARY_PATH`.
+const ARCHITECTURE: &str = "dav_2201";
+
+/// The limit for the waits of a simulated program, in seconds: on the simulator, a launch takes minutes instead of microseconds. The time limit
+/// of the step ends a program that waits longer.
+pub(super) const LONGEST_WAIT: &str = "600";
 
 /// Folders of `msprof` in a toolkit, which its `set_env.sh` puts into `PATH`.
 const PROGRAMS: [&str; 2] = ["bin", "tools/profiler/bin"];
@@ -73,7 +80,7 @@ impl Simulator {
             None => CHIPS.iter().find_map(first),
         };
         let Some(chip) = found else {
-            let wanted = chip.unwrap_or("Ascend910_93…, Ascend910B… or dav_2201");
+            let wanted = chip.unwrap_or("Ascend910B…, Ascend910_93… or dav_2201");
             return Err(format!(
                 "`{}` has no simulator of {wanted}, but {}: {way_out}, or name another chip (--chip)",
                 printable_path(&all),
@@ -107,7 +114,10 @@ impl Simulator {
         symlink(self.libraries.join("libruntime_camodel.so"), links.join("libruntime.so"))?;
         let mut command = Command::new(&self.msprof);
         for_toolkit(&mut command, &self.toolkit);
-        command.args(["op", "simulator"]).arg(format!("--soc-version={}", self.chip));
+        command.args(["op", "simulator"]);
+        if self.chip != ARCHITECTURE {
+            command.arg(format!("--soc-version={}", self.chip));
+        }
         command.arg(format!("--timeout={}", simulated.minutes));
         command.arg(prefixed("--output=", &output)).arg(simulated.program).args(&simulated.arguments);
         command.env("LD_LIBRARY_PATH", env::join_paths(self.search(links)).map_err(io::Error::other)?);
