@@ -13,7 +13,7 @@ pub(super) const SMALL_GROUPS: [(&str, usize); 2] = [("EXPERTS", 4), ("TOP_K", 2
 /// Name (`kernel::taskflow`) and graph of each taskflow, with the constants of its source and small tiles, in the order
 /// of files and declarations.
 pub(super) fn kernels() -> Vec<(String, CheckedGraph)> {
-    kernels_with(&[])
+    kernels_with(&[("CHUNKS_AT_MOST", 0)])
 }
 
 /// Like `kernels`, with these values of constants. If a kernel can't have them, it has those of its source.

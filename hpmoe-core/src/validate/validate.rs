@@ -128,7 +128,10 @@ mod tests {
         for (name, checked) in kernels {
             let made = schedule(&checked, Cores::ASCEND_A3);
             let chunks: Vec<usize> = made.chosen.iter().map(|orders| orders.chunks).collect();
-            assert_eq!((checked.graph().sizes.chunks, chunks), (1, vec![2, 4, 8]), "{name}");
+            // One kernel adds to matrices of experts in four chunks, and so can't have eight.
+            let sizes = checked.graph().sizes;
+            let all = [2, 4, 8].into_iter().filter(|&chunks| Some(chunks) <= sizes.chunks_at_most).collect();
+            assert_eq!((sizes.chunks, chunks), (1, all), "{name}");
             let (mut without, mut short) = (made.clone(), made.clone());
             let found = validate(&checked, made).err().unwrap_or_default();
             let found: Vec<String> = found.iter().map(|violation| violation.text(&checked)).collect();
