@@ -98,7 +98,9 @@ impl Workspace {
             packages.extend(package(&folder));
             let folders = entries(&folder).into_iter().filter(|path| {
                 let name = path.file_name().unwrap_or_default().to_string_lossy();
-                path.is_dir() && !path.is_symlink() && name != "target" && !name.starts_with('.')
+                // A build of the wheel leaves copies of packages in python/build.
+                let copies = path.ends_with("python/build");
+                path.is_dir() && !path.is_symlink() && name != "target" && !name.starts_with('.') && !copies
             });
             open.extend(folders);
         }
