@@ -57,10 +57,8 @@ pub(super) const PRODUCT_ROWS: Ladder =
 /// The ladders of kernels with gradients, whose tiles are more than half of the work and have all rows of an expert with any
 /// size.
 pub(super) const ROWS_BESIDE_GRADIENTS: Ladder = Ladder { even: Some(0.011), ..PRODUCT_ROWS };
-/// The rows of a tile with which a matrix core multiplies for as long as it reads operands. Tiles of fewer rows must save [`GAIN_OF_LOW_TILES`].
-pub(super) const FULL_ROWS: usize = 128;
-/// The part of the estimated latency that tiles of fewer than [`FULL_ROWS`] must save. They save most in layers that mainly send rows. With 0.02,
-/// some layers take up to 14 % longer if tokens are distributed unevenly.
+/// The part of the estimated latency that tiles of products must save if they have fewer rows than the first ones. They save most in layers that
+/// mainly send rows. With 0.02, some layers take up to 14 % longer if tokens are distributed unevenly.
 pub(super) const GAIN_OF_LOW_TILES: f64 = 0.05;
 
 /// The rows of puts. Short rows want many: a put of one KiB takes as long as a put of four.
