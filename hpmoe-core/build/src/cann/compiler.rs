@@ -113,7 +113,7 @@ impl DeviceCompiler {
     }
 
     fn compile(&self, source: &Path, headers: Option<&Path>, part: &Path) -> Result<(), Refusal> {
-        let mut command = program(&self.compiler);
+        let mut command = command(&self.compiler);
         command.args(OPTIONS).arg(DEFINITION).arg("-I").arg(hpmoe_kernels::INCLUDE_DIR);
         if let Some(headers) = headers {
             command.arg("-I").arg(headers);
@@ -123,7 +123,7 @@ impl DeviceCompiler {
     }
 
     fn link(&self, part: &Path, object: &Path) -> Result<(), Refusal> {
-        let mut command = program(&self.linker);
+        let mut command = command(&self.linker);
         command.args(LINK_OPTIONS.0).arg(part).args(LINK_OPTIONS.1).arg("-o").arg(object);
         output(command).map_err(Refusal::Linker)
     }
@@ -147,10 +147,10 @@ impl From<String> for Refusal {
     }
 }
 
-/// A program of CANN, without libraries that are preloaded for the program that starts it: CANN's simulator preloads its runtime library, which
-/// writes lines of its own.
-fn program(path: &Path) -> Command {
-    let mut command = Command::new(path);
+/// The command that starts a program of CANN. Libraries that are preloaded into this process don't reach it: CANN's simulator preloads its
+/// runtime library, which writes lines of its own.
+fn command(program: &Path) -> Command {
+    let mut command = Command::new(program);
     command.env_remove("LD_PRELOAD");
     command
 }
@@ -169,7 +169,7 @@ fn output(mut command: Command) -> Result<(), String> {
 }
 
 fn version(program: &Path) -> Result<Vec<u8>, String> {
-    let output = self::program(program).arg("--version").output();
+    let output = command(program).arg("--version").output();
     let output = output.map_err(|error| format!("can't start `{}`: {error}", program.display()))?;
     match output.status.success() {
         true => Ok([output.stdout, output.stderr].concat()),
