@@ -43,7 +43,7 @@ pub mod external {
         y.store(x.matmul_t(w));
     }
 
-    /// The same product as a generated task. A core computes its tiles and the operator's tiles alternately.
+    /// The same product as a generated task. A core alternates between its tiles and those of the operator.
     #[aic_task]
     pub fn project_up(
         x: &Tile<bf16, TILE_M, HIDDEN>,

@@ -1,4 +1,4 @@
-//! Every environment variable, option and method that a message tells users to use exists where the message appears. These tests cover
+//! Messages name environment variables, options and methods as ways out. Each must exist where its message appears. These tests cover
 //! Rust and the commands. (`hpmoe-c` compares the names in C with the names in Rust, and the Python package compares its names with
 //! those in C.)
 

@@ -245,7 +245,7 @@ struct HpmoeKeptHead {
 /* The order of a rank's experts in queues: by number, or one of the orders by load in route/load.rs. */
 enum HpmoeExpertOrder { HPMOE_BY_NUMBER = 0, HPMOE_BY_LOAD = 1, HPMOE_MIXED = 2, HPMOE_LIGHTEST_FIRST = 3 };
 
-/* Reasons why there is no route. All ranks report the same fault: the first fault of the lowest rank that has one. In the
+/* Reasons why no route was made. All ranks report the same fault: the first one of the lowest-numbered faulty rank. In the
  * record of a core that leaves because of it (HPMOE_UNROUTED), `group` is the kind and `item` the rank. On the rank whose
  * ids are faulty, `need` is the id. */
 enum HpmoeRouteFaultKind {

@@ -1,5 +1,5 @@
-// How the device library divides on-chip memories: each area is as large as plans assume (hpmoe-core/src/plan) and ends where the next
-// one begins.
+// The areas into which the device library divides on-chip memories: each has the size that plans assume (hpmoe-core/src/plan), and the next
+// one begins at its end.
 #include "cores.h"
 
 #include <algorithm>

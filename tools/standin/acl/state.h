@@ -200,8 +200,8 @@ void learned(Stream *stream, uint64_t place);
 // Name of a stream for the log.
 std::string named(aclrtStream stream);
 
-// Adds work to a stream, or to the graph that captures the stream. Returns false if there is no such stream. The caller
-// holds the lock.
+// Adds work to a stream or, during a capture of the stream, to the captured graph. Returns false if there is no such stream. With the lock
+// held.
 bool enqueue(aclrtStream stream, std::function<int()> work);
 
 // Makes a stream wait for an event of a capture: a stream of that capture, or one that joins the capture by this call. With the lock held.

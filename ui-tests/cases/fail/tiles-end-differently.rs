@@ -1,4 +1,4 @@
-//! Tiles of the same type, one of which is cut short by the end of its tensor.
+//! Two tiles have the same type, but the end of its tensor cuts one of them short.
 
 use hpmoe_runtime::prelude::*;
 

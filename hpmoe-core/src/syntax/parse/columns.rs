@@ -36,7 +36,8 @@ struct Inference<'a> {
     unknowns: Vec<Unknown>,
 }
 
-/// Checks the bodies of a kernel's tasks and of the functions that they call. Its faults are reported only if there is no fault of another kind.
+/// Finds operations in a kernel's tasks, and in the functions that they call, whose columns rustc can't infer. They are reported only if the
+/// kernel has no other fault.
 pub(crate) fn columns(module: &ItemMod, kernel: &Kernel, errors: &mut Errors) {
     let functions = functions_of_tasks(module, kernel);
     for function in &functions {

@@ -37,7 +37,7 @@ struct Moves<'a> {
     errors: &'a mut Errors,
 }
 
-/// Checks the bodies of a kernel's tasks and of the functions that they call. Its faults are reported only if there is no fault of another kind.
+/// Finds these faults in a kernel's tasks and in the functions that they call. They are reported only if the kernel has no other fault.
 pub(crate) fn moves(module: &ItemMod, kernel: &Kernel, errors: &mut Errors) {
     for function in functions_of_tasks(module, kernel) {
         errors.within(Some(&function.sig.ident.to_string()));

@@ -59,7 +59,7 @@ pub(super) fn reach(
     let address = place.file.as_ref().map_or_else(|| place.address.clone(), AddressFile::named);
     let mut traveller = Traveller { place, address, joining, key, nonces, deadline };
     let mut pause = PAUSES[0];
-    // Where a different program than rank 0 answered, and since when.
+    // The address at which a program other than rank 0 answered, and the time of its first answer.
     let mut stale: Option<(String, Instant)> = None;
     loop {
         let cause = match traveller.arrive() {
