@@ -58,9 +58,7 @@ fn swiglu() -> Kernels {
 fn swiglu_in_chunks(most: usize) -> Kernels {
     println!("cargo::rustc-cfg=swiglu");
     println!("cargo::rustc-cfg=in_chunks");
-    hpmoe_build::kernels(["src/separate_in_chunks.rs", "src/joined_in_chunks.rs"])
-        .set("CHUNKS", most)
-        .chunks_at_most(most)
+    hpmoe_build::kernels(["src/separate_in_chunks.rs", "src/joined_in_chunks.rs"]).set("CHUNKS", most)
 }
 
 /// The layer with gpt-oss experts. The width of its tiles must divide `INTER`, because the unit's gradient interleaves

@@ -30,6 +30,8 @@ pub mod swiglu_joined {
 
     /// Chunks in which the reference adds up gradients of experts: the largest number that launches choose.
     pub const CHUNKS: usize = 8;
+    /// Largest number of chunks that a launch chooses.
+    pub const CHUNKS_AT_MOST: usize = CHUNKS;
 
     /// Rows per tile of a projection.
     pub const TILE_M: usize = _;
