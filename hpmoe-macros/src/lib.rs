@@ -4,9 +4,9 @@
 //! |---|---|---|
 //! | [`macro@megakernel`] | an inline module | a kernel: its constants, tasks and taskflows |
 //! | [`macro@aic_task`] | a function of that module | a task of matrix cores: products |
-//! | [`macro@aiv_task`] | a function of that module | a task of vector cores: everything that works element by element or along rows |
+//! | [`macro@aiv_task`] | a function of that module | a task of vector cores: operations element by element or along rows |
 //! | [`macro@comm_put`] | a function of that module | a copy of rows, to another rank or through the route |
-//! | [`macro@taskflow`] | a function of that module | cuts tensors into tiles and calls tasks: the kernel is made of it |
+//! | [`macro@taskflow`] | a function of that module | cuts tensors into tiles and calls tasks: hpmoe generates the kernel from it |
 
 use hpmoe_expansion::{BuildScript, expansion};
 use proc_macro::TokenStream;
@@ -75,11 +75,10 @@ macro_rules! markers {
 }
 
 markers! {
-    /// Marks a task for the matrix cores, inside a `#[megakernel]` module. With `external = "ops/gemm.h"`, a hand-written function takes
-    /// the place of its body on the device (docs/external.md).
+    /// Marks a task for the matrix cores, inside a `#[megakernel]` module. With `external = "ops/gemm.h"`, a hand-written function replaces
+    /// its body on the device (docs/external.md).
     aic_task
-    /// Marks a task for the vector cores, inside a `#[megakernel]` module. It can have an external operator, as
-    /// [`macro@aic_task`].
+    /// Marks a task for the vector cores, inside a `#[megakernel]` module. Like [`macro@aic_task`], it can have an external operator.
     aiv_task
     /// Marks a one-sided put, inside a `#[megakernel]` module.
     comm_put

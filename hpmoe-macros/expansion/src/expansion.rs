@@ -2,13 +2,13 @@
 //!
 //! ```text
 //! constant HIDDEN: usize = 128;      // what the kernels were built with, to be asserted
-//! set LIMIT: f32 = 8.0;              // the same, and the module takes it in place of its own
+//! set LIMIT: f32 = 8.0;              // likewise, but the build set the value: it replaces the one in the module
 //! runs dispatch;                     // a function that a kernel runs
 //! library 57 57 { pub fn dispatch … } // a task of the library, and the place that names it
 //! taskflow forward hpmoe1_crate_layer_forward_0a layer_forward_0a device;
 //! ```
 //!
-//! Of a module with faults:
+//! If the module has faults, the file contains these lines instead:
 //!
 //! ```text
 //! faulty project;                    // a function to be left out
@@ -140,7 +140,7 @@ impl Expansion {
     }
 }
 
-/// A name, which may be a raw one, as a token.
+/// The token of the identifier `name`, which may be raw (`r#move`).
 fn token(name: &str) -> TokenStream {
     name.parse().expect("a name is a token")
 }
@@ -182,7 +182,7 @@ fn name(input: ParseStream<'_>) -> syn::Result<String> {
     Ok(input.parse::<Ident>()?.to_string())
 }
 
-/// Whether a word follows, which is then read.
+/// Consumes the next token if it is the word `wanted`; returns whether it was.
 fn word(input: ParseStream<'_>, wanted: &str) -> bool {
     let ahead = input.fork();
     let follows = ahead.parse::<Ident>().is_ok_and(|word| word == wanted);

@@ -51,7 +51,7 @@ impl Fingerprint {
     }
 }
 
-/// Token trees without attributes of documentation, into which rustc and `proc_macro2` turn comments differently.
+/// Token trees without `#[doc]` attributes. rustc and `proc_macro2` turn doc comments into different ones.
 pub(crate) fn without_documentation(tokens: TokenStream) -> impl Iterator<Item = TokenTree> {
     let mut tokens = tokens.into_iter().peekable();
     std::iter::from_fn(move || {
@@ -72,14 +72,13 @@ fn is_documentation(token: &TokenTree) -> bool {
     group.delimiter() == Delimiter::Bracket && matches!(first, Some(TokenTree::Ident(name)) if name == "doc")
 }
 
-/// The fingerprint of a module's tokens, the same from a source file and from a macro's input.
+/// The fingerprint of a module's tokens. The module's source file and the macro's input have the same fingerprint.
 #[must_use]
 pub fn of_module(module: &ItemMod) -> Fingerprint {
     Fingerprint::default().tokens(bare(module))
 }
 
-/// The tokens of a module without the attributes of the module itself, of which rustc removes `#[cfg]` and its like before a macro
-/// sees the rest.
+/// The tokens of a module without the module's own attributes: rustc removes some, such as `#[cfg]`, before it calls the macro.
 pub(crate) fn bare(module: &ItemMod) -> TokenStream {
     ItemMod { attrs: Vec::new(), ..module.clone() }.into_token_stream()
 }

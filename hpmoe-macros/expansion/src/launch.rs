@@ -7,7 +7,7 @@ use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens as _, quote};
 use syn::{ItemFn, Lifetime, Type};
 
-/// The module for a kernel that was built.
+/// The module that the macro adds for a taskflow that was built.
 pub(crate) fn built(function: &ItemFn, built: &BuiltTaskflow, runtime: &Ident) -> TokenStream {
     let tables = below_out_dir(&built.stem, "rs");
     let (_, route) = parameters(function, false);
@@ -35,8 +35,8 @@ pub(crate) fn built(function: &ItemFn, built: &BuiltTaskflow, runtime: &Ident) -
 
 /// The compiled kernel: its entry point with the `TABLES` that the build script wrote for it.
 ///
-/// The macro writes this and not the build script, because lints of the user's crate reach the file that is included
-/// and not what an attribute macro makes: with `forbid(unsafe_code)`, kernels compile as well.
+/// The macro generates this item, not the build script: lints of the user's crate apply to an included file but not to the output of an
+/// attribute macro. So kernels compile in crates with `forbid(unsafe_code)`, too.
 fn kernel(BuiltTaskflow { symbol, stem, for_device, .. }: &BuiltTaskflow) -> TokenStream {
     let entry = Ident::new(symbol, Span::call_site());
     let device = for_device.then(|| {
@@ -57,7 +57,7 @@ fn kernel(BuiltTaskflow { symbol, stem, for_device, .. }: &BuiltTaskflow) -> Tok
     }
 }
 
-/// The module for a kernel with faults, so that code that uses the kernel compiles.
+/// The module that the macro adds for a taskflow of a kernel with faults, so that code that uses the kernel compiles.
 pub(crate) fn stand_in(function: &ItemFn, runtime: &Ident) -> TokenStream {
     let items = quote! {
         /// Placeholder, because the kernel has faults.
@@ -81,17 +81,17 @@ pub(crate) fn stand_in(function: &ItemFn, runtime: &Ident) -> TokenStream {
     module(function, runtime, &items, &unreachable, &unreachable)
 }
 
-/// The first parameter, which no tensor of that name hides.
+/// The name of the first parameter of `launch`. With its hygiene, a tensor of the taskflow that is called `group` doesn't shadow it.
 fn group() -> Ident {
     Ident::new("group", Span::mixed_site())
 }
 
-/// The second parameter of `enqueue`.
+/// The name of the second parameter of `enqueue`, hygienic like `group`.
 fn streams() -> Ident {
     Ident::new("streams", Span::mixed_site())
 }
 
-/// The lifetime of what a pending launch borrows.
+/// The lifetime of everything that a pending launch borrows.
 fn pending() -> Lifetime {
     Lifetime::new("'pending", Span::mixed_site())
 }
@@ -122,8 +122,8 @@ fn module(
             ///
             /// # Errors
             ///
-            /// If the arguments don't fit the kernel; nothing runs then. If the kernel breaks a rule of the device or makes no
-            /// progress; the error then has a report of every core.
+            /// The arguments don't fit the kernel, and nothing runs. Or the kernel breaks a rule of the device or makes no progress, and
+            /// the error contains a report of every core.
             #[allow(clippy::too_many_arguments, unused_variables, reason = "the taskflow's own parameters")]
             pub fn launch(
                 #group: &hpmoe_runtime::Group,

@@ -1,16 +1,16 @@
 //! The expansion of `#[megakernel]`: the user's module with the launch of each taskflow, or with its faults.
 //!
-//! The build script runs the compiler, and writes what it found of each module as an [`Expansion`]; the macro only looks that up and
-//! edits the module. So a macro, which everything that has kernels waits for, has no compiler in it.
+//! The build script runs the compiler, and writes the results for each module as an [`Expansion`]; the macro only reads that file and edits
+//! the module. So the macro contains no compiler, and is compiled quickly; every crate with kernels waits for that.
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`expansion`] | what the build script writes for the macro |
-//! | [`fingerprint`] | by which the macro finds it |
+//! | [`expansion`] | the file that the build script writes for the macro |
+//! | [`fingerprint`] | the hash in that file's name, by which the macro finds it |
 //! | [`nesting`] | a bound on the depth of a source |
-//! | [`tokens`] | places in the source that both know: numbers of tokens |
-//! | `module`, `launch`, `reference` | the edited module, and what is added for each taskflow |
-//! | [`markers`], [`library`] | the attributes of functions, and `use` of the task library, as both read them |
+//! | [`tokens`] | places in the source that build script and macro both know: numbers of tokens |
+//! | `module`, `launch`, `reference` | the edited module, and the items added for each taskflow |
+//! | [`markers`], [`library`] | the attributes of functions, and `use` of the task library, read alike by compiler and macro |
 
 #![forbid(unsafe_code)]
 
@@ -156,7 +156,7 @@ fn fault(span: Span, text: &str) -> TokenStream {
     fault_at((span, span), text)
 }
 
-/// An error that rustc shows from the one span to the other.
+/// An error that rustc shows at the tokens from span `first` to span `last`.
 fn fault_at((first, last): (Span, Span), text: &str) -> TokenStream {
     let mut tokens = quote_spanned!(first=> ::core::compile_error!);
     tokens.extend(quote_spanned!(last=> { #text }));

@@ -1,5 +1,5 @@
-//! The library as a kernel module names it: `use hpmoe_runtime::tasks::{…}` and `use hpmoe_runtime::taskflows::{…}`, or by another
-//! name that the crate has for `hpmoe-runtime`.
+//! The task library in a kernel module: its `use hpmoe_runtime::tasks::{…}` and `use hpmoe_runtime::taskflows::{…}`. If the crate imports
+//! `hpmoe-runtime` under another name, these paths begin with that name.
 
 use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
 use syn::{Item, ItemUse, UseGroup, UsePath, UseTree};
@@ -53,7 +53,7 @@ pub fn used<'a>(item: &'a Item, runtime: &Ident) -> Option<(&'a Ident, &'a UseTr
     (first.ident == *runtime && of_library).then_some((&second.ident, &*second.tree))
 }
 
-/// The tokens with the same span on each of them, so that faults in a library task are shown at its name in the module.
+/// Gives all tokens the same span, so that rustc shows faults of a library task at its name in the module.
 #[must_use]
 pub fn at(tokens: TokenStream, span: Span) -> TokenStream {
     let moved = |token| match token {

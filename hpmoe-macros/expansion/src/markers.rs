@@ -5,7 +5,7 @@ use syn::Attribute;
 /// The attribute of a taskflow.
 pub const TASKFLOW: &str = "taskflow";
 
-/// All of them.
+/// All marker attributes.
 const MARKERS: [&str; 4] = ["aic_task", "aiv_task", "comm_put", TASKFLOW];
 
 /// The name of a marker attribute, by any path; `None` if the attribute is not a marker.

@@ -54,7 +54,7 @@ fn compute_as_kernels_do(function: &mut ItemFn, runtime: &Ident) {
     });
 }
 
-/// Asserts that rustc computes the value of a constant that the kernel was built with, to the bit.
+/// A `const` item that fails to compile unless rustc computes, bit for bit, the value of the constant that the kernel was built with.
 fn assertion(name: &Ident, BuiltConstant { ty, value, .. }: &BuiltConstant) -> TokenStream {
     let written = value.to_token_stream().to_string().replace(' ', "");
     let text = format!("`{name}` is not the {written} that the kernel was built with");
@@ -77,7 +77,7 @@ fn of_library(LibraryTask { at, function }: &LibraryTask, source: &SourceTokens)
     Item::Fn(function)
 }
 
-/// The values of open tile sizes in a module that has faults.
+/// The value that replaces every open tile size in a module with faults.
 const STAND_IN: usize = 16;
 
 /// The user's module after a build with faults, so that the rest of the crate still compiles. The faulty functions and the taskflows that
@@ -140,7 +140,7 @@ fn runtime(module: &ItemMod) -> Ident {
     library::runtime(module.content.as_ref().map_or(&[][..], |(_, items)| items))
 }
 
-/// The module without its markers, and without what it uses of the library.
+/// The module without its markers and without its `use` of library tasks.
 fn stripped(module: &ItemMod) -> ItemMod {
     let runtime = runtime(module);
     let mut module = module.clone();

@@ -1,28 +1,28 @@
 //! A bound on nesting, so that reading a source takes a bounded stack.
 //!
-//! A parser calls itself for each expression, type or pattern within another one, and so does everything that walks over what it has read. How
-//! deep that goes is known from tokens alone, before anything is parsed: each bracket, and each token that is not separated from the
-//! next, has a number of levels, about as many as the KiB of stack that it takes without optimization divided by three.
+//! A parser calls itself for each expression, type or pattern inside another one, and so does every walk over the syntax tree. This module
+//! bounds that depth from the tokens alone, before anything is parsed. Each bracket, and each token that is not separated from the next one
+//! (by `;`, `,` or the end of an item), adds levels. A level is about three KiB of the stack that a build without optimization needs.
 
 use proc_macro2::{Delimiter, Group, Spacing, Span, TokenStream, TokenTree};
 
-/// The maximum number of levels of a source. That many levels take less than half of a stack of 8 MiB, which programs and rustc usually have
+/// The maximum number of levels of a source. They take less than half of a stack of 8 MiB, the usual size for programs and rustc
 /// (`hpmoe-core/tests/all/nested.rs`).
 const MOST: usize = 1024;
 
-/// Levels of a bracket.
+/// Levels that a bracket adds.
 const BRACKET: usize = 8;
 
-/// Levels of a word that an expression follows: `return`, `break`.
+/// Levels that `return` or `break` adds, because an expression can follow.
 const PREFIX: usize = 4;
 
-/// Levels of a punctuation character, which may be an operator.
+/// Levels that a punctuation character adds, because it may be an operator.
 const OPERATOR: usize = 2;
 
-/// Levels of `<`, which may open arguments of a type.
+/// Levels that `<` adds, because it may open the arguments of a type.
 const ANGLE: usize = 16;
 
-/// Levels of `|`, which may begin or end the arguments of a closure.
+/// Levels that `|` adds, because it may begin or end the arguments of a closure.
 const BAR: usize = 4;
 
 /// The message for a source that is nested too deeply.
@@ -48,21 +48,21 @@ pub fn too_deep(tokens: &TokenStream) -> Option<Span> {
     None
 }
 
-/// Tokens of one bracket, up to one of them.
+/// The tokens inside one bracket that have been read so far.
 #[derive(Default)]
 struct Run {
     /// Level of the bracket.
     base: usize,
-    /// Levels of tokens that may be nested in each other.
+    /// Levels that may be nested in each other since the last separator.
     levels: usize,
-    /// Open angle brackets, whose commas don't end anything.
+    /// Open angle brackets. A comma between them ends nothing.
     angles: usize,
-    /// Bars, between which closures have commas.
+    /// Bars since the last separator. Arguments of a closure, which have commas, may lie between them.
     bars: usize,
     last: Last,
 }
 
-/// The token before.
+/// The kind of the previous token.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum Last {
     #[default]
@@ -74,9 +74,9 @@ enum Last {
     /// A name and `!`.
     Macro,
     Name,
-    /// `-` right before the next token.
+    /// `-`, directly followed by another punctuation character.
     Minus,
-    /// `=` right before the next token.
+    /// `=`, directly followed by another punctuation character.
     Equals,
 }
 
@@ -85,7 +85,7 @@ impl Run {
         self.base + self.levels
     }
 
-    /// Takes a token; if it is a bracket, what is to be read in it.
+    /// Counts a token. If it is a bracket whose contents must be counted too, returns them.
     fn take(&mut self, token: &TokenTree) -> Option<TokenStream> {
         let last = std::mem::take(&mut self.last);
         if last == Last::Braces && !goes_on(token) {
@@ -142,7 +142,7 @@ impl Run {
         }
     }
 
-    /// Begins again after the end of an item or a statement.
+    /// Resets the counts after the end of an item or a statement.
     const fn end(&mut self) {
         (self.levels, self.angles, self.bars) = (0, 0, 0);
     }

@@ -1,11 +1,11 @@
-//! A function that takes the tensors of a launch, with which a library can call a taskflow itself, by its name.
+//! Registers taskflows as references: functions that a kernel library finds by the kernel and calls with the tensors of a launch.
 
 use crate::signature::{last_is, outside, typed};
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens as _, format_ident, quote};
 use syn::{ItemFn, Type};
 
-/// Registers the taskflow `function`; stands in the module that is added for it.
+/// The item that registers `function` as the reference of its kernel. The macro puts it into the module that it adds for the taskflow.
 pub(crate) fn registered(function: &ItemFn) -> TokenStream {
     let name = &function.sig.ident;
     let (mut taken, mut passed, mut given) = (Vec::new(), Vec::new(), Vec::new());

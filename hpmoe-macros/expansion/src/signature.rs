@@ -15,16 +15,16 @@ pub(crate) fn typed(function: &ItemFn) -> impl Iterator<Item = (&syn::Ident, &Ty
     })
 }
 
-/// Whether a type's path ends with a name.
+/// Whether the last segment of a type's path is `wanted`.
 pub(crate) fn last_is(ty: &Type, wanted: &str) -> bool {
     matches!(ty, Type::Path(path) if path.path.segments.last().is_some_and(|segment| segment.ident == wanted))
 }
 
-/// The names that the added module declares.
+/// The names of constants and statics in the module that the macro adds for a taskflow.
 const DECLARED: [&str; 9] =
     ["ASCENDC", "DESCRIPTORS", "FINGERPRINT", "GRAPH", "GRAPH_MERMAID", "KERNEL", "SCHEDULE", "TABLES", "TILE_SIZES"];
 
-/// A type as written outside the module, in which a constant may shadow one of its names.
+/// A type of the taskflow's signature for use in the added module: names that the added module shadows get the prefix `super::`.
 pub(crate) fn outside(tokens: TokenStream, in_braces: bool) -> TokenStream {
     let named = |token: TokenTree| match token {
         TokenTree::Ident(name) if DECLARED.iter().any(|declared| name == declared) => {

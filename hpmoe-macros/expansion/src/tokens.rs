@@ -1,5 +1,5 @@
-//! Places in a kernel module as numbers of its tokens: the build script has read a file and the macro gets tokens from rustc, so that neither
-//! can use the spans of the other.
+//! Places in a kernel module, given as numbers of its tokens. The build script reads a file and the macro gets tokens from rustc, so
+//! neither can use the other's spans.
 
 use crate::fingerprint::{bare, without_documentation};
 use proc_macro2::{LineColumn, Span, TokenStream, TokenTree};
@@ -20,7 +20,7 @@ pub struct SourceRange {
 /// The tokens of a module, in order.
 #[derive(Debug)]
 pub struct SourceTokens {
-    /// Of each token, its span and that of its closing delimiter, if it is a group.
+    /// The span of each token and, if the token is a group, of its closing delimiter.
     tokens: Vec<(Span, Option<Span>)>,
     /// The token that stands for the module: its name.
     module: usize,
@@ -55,7 +55,7 @@ impl SourceTokens {
         SourceRange { first: token, last: token, close: closed.is_some() }
     }
 
-    /// The spans of the first and of the last token.
+    /// The spans of the first and the last token of a range.
     #[must_use]
     pub fn ends(&self, range: SourceRange) -> (Span, Span) {
         let (Some((first, _)), Some((last, close))) = (self.tokens.get(range.first), self.tokens.get(range.last))
