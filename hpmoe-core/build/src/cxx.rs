@@ -16,10 +16,12 @@ pub(crate) fn compile(units: &[Unit], folder: &Path) -> Result<(), String> {
     compile_with(&[APART], &own, folder)
 }
 
-/// Route code is compiled once for all kernels that need the same parts of it, and is not recompiled if a kernel changes.
+/// The macro that keeps route code out of a kernel's object. Kernels that need the same parts of it share one object, which is not
+/// recompiled if a kernel changes.
 const APART: (&str, &str) = ("HPMOE_ROUTING_APART", "1");
 
-/// The file of what makes routes with these needs. The linker takes any one of those that several kernels bring along.
+/// The C++ file with the code that makes routes with these needs. If several kernels' libraries contain it, the linker takes any of the
+/// copies.
 fn routing(needs: &str) -> String {
     format!(
         "// What makes the routes of kernels that make their own, made by hpmoe. Do not edit.\n\
@@ -31,7 +33,7 @@ fn routing(needs: &str) -> String {
     )
 }
 
-/// The name of that file.
+/// The name of the file with the route code for these needs.
 fn routing_file(needs: &str) -> String {
     format!("routing_{}.cpp", needs.to_lowercase().replace("needs_", "").replace(" | ", "_"))
 }

@@ -8,7 +8,7 @@ pub enum Device {
     Cann,
 }
 
-/// The device of kernels whose build script names `by_script`. `HPMOE_DEVICE` wins.
+/// The device to compile kernels for: `by_script`, unless the variable `HPMOE_DEVICE` (`environment`) overrides it.
 pub(crate) fn chosen(by_script: Option<Device>, environment: Option<&str>) -> Result<Option<Device>, String> {
     match environment {
         None | Some("") => Ok(by_script),

@@ -24,7 +24,7 @@ impl ModuleToTell {
 /// The variable that cargo sets for build scripts of packages that depend on `hpmoe-c`.
 const EXPORTS: &str = "DEP_HPMOE_C_EXPORTS";
 
-/// Writes the file of each module, including compiler results from the folder of its taskflows.
+/// Writes the macro's file of each module, including the results that compilers left in `folder`.
 pub(crate) fn write(modules: Vec<ModuleToTell>, folder: &Path) -> Result<(), String> {
     for ModuleToTell { file, mut expansion, taskflows } in modules {
         for mut taskflow in taskflows {

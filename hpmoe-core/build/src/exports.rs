@@ -12,7 +12,7 @@ use std::sync::{Mutex, PoisonError};
 /// The name of the file, below [`FOLDER`].
 const FILE: &str = "exports.rs";
 
-/// A build script may build several times.
+/// The kernels of all builds of this process, because a build script may build several times.
 struct Exports {
     /// Entries by symbol.
     kernels: BTreeMap<String, String>,
@@ -22,7 +22,7 @@ struct Exports {
 
 static EXPORTS: Mutex<Exports> = Mutex::new(Exports { kernels: BTreeMap::new(), faulty: Vec::new() });
 
-/// Writes the list of what has been built, with what earlier builds of the same script have written.
+/// Writes the list of all kernels that this build and earlier builds of the same script have made.
 pub(crate) fn write(Built { units, faulty, .. }: &Built, folder: &Path) -> Result<(), String> {
     let mut exports = EXPORTS.lock().unwrap_or_else(PoisonError::into_inner);
     let there = |unit: &Unit, ending: &str| folder.join(unit.artifact.file(ending)).exists();
@@ -43,7 +43,7 @@ pub(crate) fn write(Built { units, faulty, .. }: &Built, folder: &Path) -> Resul
     files::write(&folder.join(FILE), &format!("kernels! {{\n    {faults}\n{kernels}}}\n"))
 }
 
-/// One line, as the macro `kernels` of `hpmoe-c` reads it.
+/// The entry of a kernel in the file, as the macro `kernels` of `hpmoe-c` reads it.
 fn entry(Unit { artifact, kernel, constants, .. }: &Unit, for_device: bool) -> TokenStream {
     let (symbol, name) = (format_ident!("{}", artifact.symbol), &artifact.symbol);
     let tables = artifact.below_out_dir("rs");

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::Once;
 
-/// Suffixes of the files that describe a build.
+/// Suffixes of notices, the files that describe a build.
 const NOTICES: [&str; 4] = ["built", "fault", "expansion", "device"];
 
 static FIRST: Once = Once::new();
@@ -12,7 +12,7 @@ static FIRST: Once = Once::new();
 /// Removes the notices of earlier builds (what was built, for which device, faults), which may be about modules that no longer exist.
 /// Objects and sources stay, because they are named by their content.
 ///
-/// A build script may build several times; only the first forgets.
+/// A build script may build several times; only its first build removes notices.
 pub(crate) fn forget(folder: &Path) -> Result<(), String> {
     let mut result = Ok(());
     FIRST.call_once(|| result = remove_notices(folder));

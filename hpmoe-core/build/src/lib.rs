@@ -19,19 +19,20 @@
 //! | variable | meaning |
 //! |---|---|
 //! | `HPMOE_SET` | constants of this build, `HPMOE_SET="HIDDEN=96,EXPERTS=12"`, or of one kernel, `rms::HIDDEN=32`; wins over [`Kernels::set`] |
-//! | `HPMOE_DEVICE` | `cann` compiles kernels for Ascend NPUs as well, `off` does not; wins over [`Kernels::device`] |
+//! | `HPMOE_DEVICE` | `cann` compiles kernels for Ascend NPUs as well, `off` for this machine's CPU only; wins over [`Kernels::device`] |
 //! | `HPMOE_MATRIX_CORES` | matrix cores of the dies that kernels are scheduled for; wins over [`Kernels::matrix_cores`] |
 //! | `HPMOE_TIME_STAMPS` | `on` makes kernels keep time stamps of their tiles, `off` does not; wins over [`Kernels::time_stamps`] |
 //! | `ASCEND_HOME_PATH` | the CANN toolkit, unless [`Kernels::toolkit`] names one |
 //! | `CXX` | the C++ compiler of the host run |
 //! | `HPMOE_OBJECTS` | a folder of compiled objects that several builds share |
 //!
-//! Next to a kernel's source, a file `moe.tuned.toml` holds the schedules that `hpmoe tune` has found; a build takes those for its
+//! A file `moe.tuned.toml` next to a kernel's source holds the schedules that `hpmoe tune` has found. A build uses the one for its
 //! constants and its target.
 //!
-//! Cargo runs the script again when a file of the build arrives, changes or goes (a kernel, its `.tuned.toml`, a target, an operator or a file
-//! that it includes), even if the file has an old time stamp, because the folders of these files are watched too. Cargo compares time stamps
-//! alone, and notices nothing if an archive or `rsync --archive` restores those of file and folder; `touch build.rs` then builds again.
+//! Cargo runs the script again when an input of the build arrives, changes or goes: a kernel, its `.tuned.toml`, a target, an operator or a
+//! file that it includes. It does so even if the file has an old time stamp, because the folders of these files are watched too. Cargo
+//! compares time stamps alone. If an archive or `rsync --archive` restores those of file and folder, cargo notices nothing; `touch
+//! build.rs` then builds again.
 
 #![forbid(unsafe_code)]
 
@@ -96,7 +97,7 @@ pub struct Kernels {
     settings: Overrides,
     machine: Machine,
     expected: Expected,
-    /// Numbers of ranks that are named.
+    /// Numbers of ranks that the build script names.
     ranks: Vec<u32>,
     device: Option<Device>,
     toolkit: Option<PathBuf>,
@@ -169,12 +170,11 @@ impl Kernels {
         self.set("SPARE", places)
     }
 
-    /// Lets each launch choose the number of chunks: the smallest of 1, 2, 4, 8 and so on up to `count` with which every
-    /// rank has room for the rows of each chunk ([`Group::capacity_rows`](https://docs.rs/hpmoe-runtime)). The number in
-    /// `route.chunks::<N>()` then applies to the reference only; if chunks add to experts' matrices, it must be
-    /// `count`. Kernels that make their route choose it themselves, for up to 2,048 experts times `count`. This sets
-    /// the constant `CHUNKS_AT_MOST`, which a kernel can also declare itself and `HPMOE_SET` can set. If it is 0, the
-    /// number is that of the loop.
+    /// Lets each launch choose the number of chunks: the smallest of 1, 2, 4, 8 and so on up to `count` with which every rank has room for
+    /// the rows of each chunk ([`Group::capacity_rows`](https://docs.rs/hpmoe-runtime)). The number in `route.chunks::<N>()` then applies
+    /// to the reference only; if chunks add to experts' matrices, it must be `count`. Kernels that make their route choose the number
+    /// themselves, for up to 2,048 experts times `count`. This sets the constant `CHUNKS_AT_MOST`, which a kernel can also declare itself
+    /// and `HPMOE_SET` can set. With `CHUNKS_AT_MOST` = 0, launches use the number in the loop.
     ///
     /// ```no_run
     /// hpmoe_build::kernels(["src/moe.rs"]).chunks_at_most(8).build();
@@ -299,7 +299,7 @@ impl Kernels {
         Ok(())
     }
 
-    /// Reads these kernels and the ones added by `and`; whether all files are valid Rust.
+    /// Reads these kernels and those added by `and`. The `bool` says whether all files are valid Rust.
     fn into_parts(self, cores: Option<u32>) -> Result<(Vec<KernelGroup>, bool), String> {
         let Self {
             files,
@@ -339,10 +339,10 @@ impl Kernels {
     }
 }
 
-/// Maximum number of lines of a problem that cargo shows as its own errors, each after the package's name.
+/// The maximum number of lines of a problem for which `fail` makes every line an error of cargo's, which starts with the package's name.
 const SHORT: usize = 3;
 
-/// Ends the build. Cargo shows a problem of a few lines as errors; for a longer one, such as a compiler's, it shows all output of the script.
+/// Ends the build. Cargo shows a short problem as errors; for a longer one, such as a compiler's, it shows all output of the script.
 fn fail(problem: &str) {
     if problem.lines().count() > SHORT {
         eprintln!("error: {problem}");
@@ -351,7 +351,7 @@ fn fail(problem: &str) {
     problem.lines().for_each(|line| println!("cargo::error={line}"));
 }
 
-/// One module in two files is one kernel; it is built for the device if one of the files is.
+/// Removes duplicates: one module in two files is one kernel. It is built for the device if it is in one of the files.
 fn distinct(mut units: Vec<Unit>) -> Vec<Unit> {
     units.sort_by(|a, b| (&a.artifact.symbol, a.device.is_none()).cmp(&(&b.artifact.symbol, b.device.is_none())));
     units.dedup_by(|a, b| a.artifact.symbol == b.artifact.symbol);

@@ -39,9 +39,9 @@ pub fn settings_of(module: &ItemMod, settings: &Overrides) -> Overrides {
     own
 }
 
-/// One build, as all of its modules see it.
+/// The settings that all modules of a build share.
 pub(crate) struct Build {
-    /// Constants that are set, for all kernels that declare them.
+    /// Constants that the build sets in all kernels that declare them.
     pub(crate) settings: Overrides,
     pub(crate) target: Target,
     /// The launches that open tile sizes are chosen for.
@@ -50,7 +50,7 @@ pub(crate) struct Build {
     pub(crate) ranks: Vec<u32>,
     /// Options that make `hpmoe tune` tune for the same machine, each with a space before it.
     pub(crate) tune: String,
-    /// The machines that kernels are compiled for in addition to this machine's CPU.
+    /// The device that kernels are compiled for in addition to this machine's CPU; `None` if there is none.
     pub(crate) device: Option<DeviceBuild>,
     /// Whether kernels keep time stamps of their tiles.
     pub(crate) time_stamps: bool,

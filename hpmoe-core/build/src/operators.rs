@@ -26,14 +26,14 @@ pub(crate) struct Operator {
     pub(crate) signature: String,
 }
 
-/// The files that a kernel's tasks name, each with all that it includes, or why it can't be read.
+/// For each operator file that a kernel's tasks name: its text and the files that it includes, or the reason why it can't be read.
 pub(crate) struct OperatorFiles(ByName<Result<Included, String>>);
 
-/// Paths from the folder of Cargo.toml on, with their texts, in the order of the paths.
+/// Texts of files, sorted by their paths, which are relative to the folder of Cargo.toml.
 pub(crate) type Files = Vec<(PathBuf, String)>;
 
 impl OperatorFiles {
-    /// Reads the files, and tells cargo to run the build script again when one arrives, changes or goes.
+    /// Reads the files. Cargo will run the build script again when one arrives, changes or goes.
     pub(crate) fn read(flows: &[CheckedGraph], root: &Path) -> Self {
         let tasks = flows.iter().flat_map(|flow| flow.graph().tasks.iter());
         let named = tasks.filter_map(|(_, task)| task.external.as_ref()).map(|external| &external.file);
@@ -46,7 +46,7 @@ impl OperatorFiles {
         Self(all)
     }
 
-    /// A fingerprint of the content of each file and of what it includes.
+    /// A fingerprint of each file's content, including the files that it includes.
     pub(crate) fn fingerprints(&self) -> ByName<String> {
         let of_content = |included: &Included| {
             let all = included.files.iter().fold(Fingerprint::default(), |hash, (path, text)| {
@@ -58,7 +58,7 @@ impl OperatorFiles {
         self.0.iter().map(|(file, read)| (file.to_owned(), read.as_ref().map_or_else(missing, of_content))).collect()
     }
 
-    /// The operators of a taskflow, or the fault of one whose file can't be read.
+    /// The operators of a taskflow, or the first fault of an operator whose file can't be read.
     pub(crate) fn of_flow(&self, graph: &TaskGraph) -> Result<Vec<Operator>, Fault> {
         graph.tasks.iter().filter_map(|(_, task)| self.operator(task)).collect()
     }
@@ -86,16 +86,17 @@ impl OperatorFiles {
     }
 }
 
-/// Files of an operator, as far as they lie in the package.
+/// The files of an operator that lie in the package.
 #[derive(Debug, Default)]
 struct Included {
     files: Files,
-    /// Places in the package at which a named file would be found first, but is missing: a header of hpmoe or of the system, or a mistake.
+    /// Places in the package where the compiler looks for an included file first, without finding it. The file may be a header of hpmoe or
+    /// of the system, or missing by mistake.
     missing: Vec<PathBuf>,
 }
 
-/// A file, and the files that it includes if they lie next to the file that names them or in the package. If one of these is added,
-/// changed or removed, cargo runs the build script again.
+/// Reads a file and the files that it includes, if they lie next to the including file or in the package. Cargo will run the build script
+/// again if one of these is added, changed or removed.
 fn with_included(file: &str, root: &Path) -> Result<Included, String> {
     let mut included = Included::default();
     let mut waiting = vec![PathBuf::from(file)];
@@ -128,11 +129,11 @@ fn with_included(file: &str, root: &Path) -> Result<Included, String> {
     Ok(included)
 }
 
-/// A file that a line includes.
+/// The file that an `#include` line names.
 #[derive(PartialEq, Eq, Debug)]
 struct Named<'a> {
     path: &'a str,
-    /// Whether it is searched for next to the file of the line first: in quotes.
+    /// Whether the compiler first searches next to the including file: the name is in quotes.
     nearby: bool,
 }
 
@@ -147,7 +148,7 @@ impl Named<'_> {
     }
 }
 
-/// The file that a line includes, in quotes or in angle brackets.
+/// The file that an `#include` line names, in quotes or in angle brackets; `None` for other lines.
 fn named(line: &str) -> Option<Named<'_>> {
     let directive = line.trim_start().strip_prefix('#')?.trim_start().strip_prefix("include")?.trim_start();
     let (nearby, end) = match directive.chars().next()? {

@@ -45,7 +45,7 @@ impl Package {
         Machine { file: Some(self.path(file)), matrix_cores: None }
     }
 
-    /// Builds the kernel below a folder of that name; the stems of what it made.
+    /// Builds the kernel below the folder `out`; returns the stems of the generated files.
     fn build(&self, machine: &Machine, out: &str) -> Vec<String> {
         self.build_with(machine, Overrides::new(), Expected::default(), out)
     }
@@ -54,7 +54,7 @@ impl Package {
         self.built(machine, settings, expected, (out, true)).0
     }
 
-    /// Builds the kernel, with or without slow tile sizes allowed; the stems of what it made, and warnings.
+    /// Builds the kernel, with or without slow tile sizes allowed; returns the stems of the generated files, and the warnings.
     fn built(
         &self,
         machine: &Machine,
@@ -88,7 +88,7 @@ impl Package {
         read_sources(&[self.path("mixed.rs")]).unwrap().modules.remove(0)
     }
 
-    /// The macro's expansion of the kernel after such a build.
+    /// The macro's expansion of the kernel after a build into the folder `out`.
     fn expand(&self, out: &str) -> String {
         let read = |path: &Path| std::fs::read_to_string(path).ok();
         megakernel(

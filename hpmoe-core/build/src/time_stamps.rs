@@ -1,6 +1,6 @@
 //! The setting that makes kernels record time stamps of their tiles.
 
-/// Whether kernels whose build script says `by_script` keep time stamps. `HPMOE_TIME_STAMPS` wins.
+/// Whether kernels keep time stamps: as `by_script` says, unless the variable `HPMOE_TIME_STAMPS` (`environment`) overrides it.
 pub(crate) fn chosen(by_script: bool, environment: Option<&str>) -> Result<bool, String> {
     match environment {
         None | Some("") => Ok(by_script),

@@ -11,14 +11,14 @@ use std::path::{Path, PathBuf};
 #[derive(Default)]
 pub(crate) struct Built {
     pub(crate) units: Vec<Unit>,
-    /// The name of the kernel, once for each stage that found faults.
+    /// The name of the kernel, once for each stage that found faults in it.
     pub(crate) faulty: Vec<String>,
     pub(crate) modules: Vec<ModuleToTell>,
-    /// Sentences about kernels that work, but not as well as they might.
+    /// Warnings about kernels that work, but not as well as they might.
     pub(crate) warnings: Vec<String>,
 }
 
-/// A generated file and what it becomes.
+/// A generated file, and everything that is known about the kernel that it is compiled into.
 pub(crate) struct Unit {
     pub(crate) artifact: Artifact,
     /// The name of the kernel module.
@@ -30,18 +30,18 @@ pub(crate) struct Unit {
     pub(crate) device_source: PathBuf,
     /// Needs of the kernel's route code, as a C++ expression; `None` if the kernel does not make a route.
     pub(crate) route_needs: Option<String>,
-    /// The external operators of its tasks.
+    /// The external operators of the kernel's tasks.
     pub(crate) operators: Vec<Operator>,
-    /// The folder that their files are named from.
+    /// The folder that paths of operators' files are relative to: the package's.
     pub(crate) package: PathBuf,
-    /// The file that it was generated from, as the build script names it.
+    /// The file that holds the kernel module, as the build script names it.
     pub(crate) file: String,
-    /// The machines that it is compiled for in addition to this machine's CPU.
+    /// The device that the kernel is compiled for in addition to this machine's CPU; `None` if there is none.
     pub(crate) device: Option<DeviceBuild>,
 }
 
 impl Unit {
-    /// The folder of the headers of its operators, if it has any.
+    /// The folder of the headers of the kernel's external operators; `None` if it has no such operator.
     pub(crate) fn headers(&self) -> Option<&Path> {
         (!self.operators.is_empty()).then_some(self.package.as_path())
     }

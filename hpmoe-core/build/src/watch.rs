@@ -6,7 +6,7 @@
 
 use std::path::{Path, PathBuf};
 
-/// Watches a file that the build reads, or would read if it existed. `false` if cargo can't notice its arrival.
+/// Watches a file that the build reads, or would read if it existed. Returns `false` if cargo can't notice that the file arrives.
 pub(crate) fn input(file: &Path) -> bool {
     let out_dir = std::env::var_os("OUT_DIR").map(PathBuf::from);
     let watched = watched(file, out_dir.as_deref());
@@ -16,18 +16,18 @@ pub(crate) fn input(file: &Path) -> bool {
     watched.arrival
 }
 
-/// Watches a file that exists nowhere, in a build that fails because of it: cargo runs the script in every build until the file exists.
+/// Watches a file that doesn't exist and whose absence fails the build. Cargo runs the script in every build until the file exists.
 pub(crate) fn missing(file: &Path) {
     println!("cargo::rerun-if-changed={}", file.display());
     // If it arrives with an old time stamp, only its folder changes.
     input(file);
 }
 
-/// Paths to watch for one file.
+/// The paths to watch for one file.
 #[derive(PartialEq, Eq, Debug, Default)]
 struct Watched {
     paths: Vec<PathBuf>,
-    /// Whether one of the paths changes when the file arrives or is replaced.
+    /// Whether one of the paths changes if the file arrives or is replaced.
     arrival: bool,
 }
 
@@ -49,7 +49,7 @@ fn watched(file: &Path, out_dir: Option<&Path>) -> Watched {
     Watched { paths, arrival }
 }
 
-/// The folder of a file, or the nearest one above it that exists.
+/// The folder of a file, or its nearest ancestor that exists.
 fn nearest_folder(file: &Path) -> PathBuf {
     let mut folders = file.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty());
     folders.find(|folder| folder.is_dir()).unwrap_or(Path::new(".")).to_path_buf()

@@ -13,10 +13,10 @@ use std::process::Command;
 /// The architecture of Ascend A2 and A3.
 pub(super) const ARCHITECTURE: &str = "dav-2201";
 
-/// The inputs that determine the code of both halves of a kernel.
+/// Compiler options that determine the code of both halves of a kernel.
 ///
-/// Kernels set all flags and barriers themselves, so that the compiler adds none. The stack is what a launch gives a core without being
-/// asked. Scalar reads bring their own invalidation of the cache.
+/// The compiler adds no synchronization, because kernels set all flags and barriers themselves, and no cache invalidation before scalar
+/// reads, because kernels invalidate the cache themselves. The stack has the size that a launch gives a core by default.
 const OPTIONS: [&str; 17] = [
     "-x",
     "asc",
@@ -82,7 +82,7 @@ impl DeviceCompiler {
         })
     }
 
-    /// The linked object of a file that no kernel module is behind.
+    /// The linked object of a source file that does not belong to a kernel module.
     pub(super) fn object_of_file(&self, source: &Path) -> Result<PathBuf, String> {
         self.linked(source, None).map_err(|refusal| {
             let (program, said) = match refusal {
@@ -95,7 +95,7 @@ impl DeviceCompiler {
         })
     }
 
-    /// Compiles and links a file, if that has not been done.
+    /// Compiles and links a file, unless the folder of objects already has the result.
     fn linked(&self, source: &Path, headers: Option<&Path>) -> Result<PathBuf, Refusal> {
         let linked = self.store.object(source, "aicore.o", |draft| {
             let part = draft.with_extension("part.o");
@@ -128,7 +128,7 @@ impl DeviceCompiler {
         output(command).map_err(Refusal::Linker)
     }
 
-    /// The words for an object that can't be launched.
+    /// The message for an object that can't be launched.
     pub(super) fn unusable(&self, unit: &Unit, fault: &str) -> String {
         diagnosis::of_object(unit, &self.toolkit, fault)
     }
@@ -147,8 +147,8 @@ impl From<String> for Refusal {
     }
 }
 
-/// The command that starts a program of CANN. Libraries that are preloaded into this process don't reach it: CANN's simulator preloads its
-/// runtime library, which writes lines of its own.
+/// The command that starts a program of CANN, without libraries preloaded into this process. CANN's simulator preloads its runtime library,
+/// which would add lines to the program's output.
 fn command(program: &Path) -> Command {
     let mut command = Command::new(program);
     command.env_remove("LD_PRELOAD");

@@ -50,7 +50,7 @@ fn help() -> String {
     )
 }
 
-/// The place in the user's file that a line of the generated file was made for: the place in the last comment before it which names one.
+/// The place in the user's file that a line of the generated file comes from: the last one that a comment at or before the line names.
 fn user_line(generated: &str, file: &str, line: usize) -> Option<String> {
     let lines: Vec<&str> = generated.lines().take(line).collect();
     lines.iter().rev().find_map(|line| {

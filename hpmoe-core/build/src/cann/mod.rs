@@ -17,7 +17,7 @@ use toolkit::Toolkit;
 
 pub use on_request::{DeviceKernel, DeviceObject, InstalledToolkit, device_kernels, device_object, installed_toolkit};
 
-/// Compiles units by the toolkit in a folder, or by the installed one, and writes their objects for the macro, or the fault of each that has one.
+/// Compiles units with the toolkit in `toolkit`, or with the installed one. For each unit, writes the object for the macro, or the fault.
 ///
 /// # Errors
 ///

@@ -5,15 +5,15 @@ use std::env::{self, consts::ARCH};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Names the toolkit's folder: its script `set_env.sh` sets it.
+/// The variable that names the toolkit's folder. The toolkit's script `set_env.sh` sets it.
 const VARIABLE: &str = "ASCEND_HOME_PATH";
 
 /// Default places of an installed toolkit, for all users and for one user (below `HOME`).
 const FOLDERS: [&str; 2] = ["/usr/local/Ascend/cann", "/usr/local/Ascend/ascend-toolkit/latest"];
 const FOLDERS_OF_HOME: [&str; 2] = ["Ascend/cann", "Ascend/ascend-toolkit/latest"];
 
-/// The first version that takes the command lines that are issued, whose headers have the calls of kernels, and whose library has those of
-/// the runtime.
+/// The first version of CANN whose programs accept hpmoe's command lines, whose headers declare what kernels call, and whose library has
+/// what the runtime calls.
 fn first_version() -> (u32, u32) {
     numbers(hpmoe_kernels::CANN_VERSIONS[0]).expect("a promised version begins with two numbers")
 }
@@ -95,7 +95,7 @@ fn home(asker: Asker) -> Result<PathBuf, String> {
     })
 }
 
-/// The file that says the version of a toolkit, and what it says.
+/// The file that states a toolkit's version, and that version.
 fn version(home: &Path) -> Result<(PathBuf, String), String> {
     let files = [
         (home.join(format!("{ARCH}-linux/ascend_toolkit_install.info")), "version="),

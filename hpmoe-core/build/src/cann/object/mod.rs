@@ -12,7 +12,7 @@ use std::path::Path;
 /// The two halves of a kernel: the ending of its symbol, and the cores that run it.
 const HALVES: [(&str, &str); 2] = [("_mix_aic", "matrix"), ("_mix_aiv", "vector")];
 
-/// Matrix and vector cores of a group.
+/// Matrix and vector cores in one group of cores: two vector cores for each matrix core.
 const RATIO: [u16; 2] = [1, 2];
 
 /// Record types in the section that describes a half of the object.
@@ -51,7 +51,7 @@ fn size_of_symbol(file: &ElfBytes<'_, LittleEndian>, name: &str) -> Option<u64> 
     found.map(|symbol| symbol.st_size)
 }
 
-/// Checks that an existing half doesn't say that the other one is empty.
+/// Checks that the section of one half doesn't declare the half for the other kind of core empty.
 fn check_other(file: &ElfBytes<'_, LittleEndian>, symbol: &str, (ending, _): (&str, &str)) -> Result<(), String> {
     let said = section(file, &section_name(symbol, ending)).and_then(kernel_type);
     match said.and_then(|said| Some((said, kind::empty_half(said)?))) {
@@ -64,7 +64,7 @@ fn check_other(file: &ElfBytes<'_, LittleEndian>, symbol: &str, (ending, _): (&s
     }
 }
 
-/// Checks that the kernel is not one for cores of one kind, which has one section, and a symbol without an ending.
+/// Checks that the kernel is for both kinds of core. A kernel for one kind has one section, and its symbol has no ending.
 fn check_mixed(file: &ElfBytes<'_, LittleEndian>, symbol: &str) -> Result<(), String> {
     let name = section_name(symbol, "");
     match section(file, &name).and_then(kernel_type) {
@@ -116,7 +116,7 @@ fn kernel_type(data: &[u8]) -> Option<u32> {
     Some(u32::from_le_bytes(value(data, KERNEL_TYPE)?.try_into().ok()?))
 }
 
-/// Whether the object has code for a symbol.
+/// Whether the object defines a symbol.
 fn defines(file: &ElfBytes<'_, LittleEndian>, name: &str) -> bool {
     let Ok(Some((symbols, names))) = file.symbol_table() else { return false };
     symbols
@@ -124,7 +124,7 @@ fn defines(file: &ElfBytes<'_, LittleEndian>, name: &str) -> bool {
         .any(|symbol| !symbol.is_undefined() && names.get(symbol.st_name as usize).is_ok_and(|found| found == name))
 }
 
-/// The first value of a type in a section: each is a type and a length of 16 bits, and that many bytes.
+/// The first value of type `wanted` in a section. A section is a list of entries: a type and a length of 16 bits each, and that many bytes.
 fn value(mut data: &[u8], wanted: u16) -> Option<&[u8]> {
     loop {
         let (head, rest) = data.split_at_checked(4)?;
