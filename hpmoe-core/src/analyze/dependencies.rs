@@ -1,4 +1,4 @@
-//! Dependencies: for every reader and every writer of the same elements, the counter that would order them.
+//! Dependencies: a writer and a reader of the same elements, with the counter that would order them.
 
 use super::readiness::{Amount, Counter, Cover, Dependency, Grid, Hazard, Index, Need, Signal, Wait};
 use crate::graph::{Access, Columns, Height, Phase, RowKind, Rows, Space, SpaceKind, TaskGraph};
@@ -109,7 +109,8 @@ fn tiles(graph: &mut TaskGraph, kind: SpaceKind, height: Height) -> SpaceId {
     graph.spaces.position(|space| *space == wanted).unwrap_or_else(|| graph.spaces.push(wanted))
 }
 
-/// Counters per row tile where writers and reader cut the columns alike, by their only range.
+/// The number of column tiles per row tile if writers and reader cut the columns alike, by their only range; each column tile then has a
+/// counter. `None` otherwise.
 fn shared_columns(graph: &TaskGraph, writers: &[Use], reader: Use) -> Option<u32> {
     let cut = |used: Use| {
         let phase = &graph.phases[used.phase];
@@ -144,8 +145,8 @@ fn amount(graph: &TaskGraph, writer: Use) -> Amount {
     }
 }
 
-/// The signals by phases before `end` that a tensor's part of each chunk is complete on its rank, and the wait for them.
-/// `None` if no phase writes the tensor.
+/// The signals and the wait that show that a tensor's rows of a chunk are complete on a rank. Every phase before `end` that writes the
+/// tensor signals. `None` if no such phase writes it.
 pub(super) fn complete(
     graph: &TaskGraph,
     tensor: TensorId,
@@ -164,8 +165,8 @@ pub(super) fn complete(
     Some((signals, Wait { counter, index, need: need(graph, &writers, grid) }))
 }
 
-/// The amount that each tile of a phase adds to a rank's counter when the phase no longer needs its part of a tensor, and
-/// the sum over all tiles.
+/// The amount that each tile of a phase adds to a rank's counter when the tile no longer needs its part of a tensor, and the sum over all
+/// tiles of the phase.
 pub(super) fn through(graph: &TaskGraph, phase: PhaseId, tensor: TensorId) -> (Amount, Need) {
     let mut all = uses(graph, tensor, false).into_iter().chain(uses(graph, tensor, true));
     let used = all.find(|used| used.phase == phase);
@@ -173,7 +174,7 @@ pub(super) fn through(graph: &TaskGraph, phase: PhaseId, tensor: TensorId) -> (A
     (amount(graph, used), need(graph, &[used], Grid::Rank))
 }
 
-/// The sum that all writers together add to one counter.
+/// The formula of the sum that all writers together add to one counter of a grid.
 fn need(graph: &TaskGraph, writers: &[Use], grid: Grid) -> Need {
     let mut need = Need::default();
     for writer in writers {

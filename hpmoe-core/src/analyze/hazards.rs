@@ -27,7 +27,7 @@ pub(super) fn accesses(
     phases.flat_map(move |(id, phase)| phase.accesses_of(tensor, write).map(move |access| (id, phase, access)))
 }
 
-/// Refuses calls that read elements that they write; whether there is one.
+/// Refuses calls that read elements that they also write; returns whether it refused one.
 fn in_place(graph: &TaskGraph, id: TensorId, tensor: &Tensor, errors: &mut Errors) -> bool {
     let before = errors.len();
     for (writer, phase, write) in accesses(graph, id, true) {

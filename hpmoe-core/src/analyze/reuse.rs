@@ -70,8 +70,8 @@ pub(super) fn check_read(graph: &TaskGraph, errors: &mut Errors) {
     }
 }
 
-/// Whether no phase of the same rank waits for this one, directly or through the ranks that its rows went to: the phases that work
-/// on a row follow one another, and rows that come back were sent.
+/// Whether no other phase of the same rank waits for this one. The search includes waits through other ranks that this phase sent rows to.
+/// It relies on two facts: the phases that work on a row follow one another, and rows that come back were sent.
 fn is_last(graph: &TaskGraph, dependencies: &[Dependency], phase: PhaseId) -> bool {
     // A phase, and whether it runs on another rank.
     let mut open = vec![(phase, false)];
@@ -112,8 +112,9 @@ struct Freed {
     sources: bool,
 }
 
-/// The rank whose freed word each phase waits for. A tile that waits for other phases waits for at least one of their rows, and the
-/// phases that work on a row follow one another. Of slots there may be none: a block of tokens may have empty ones only.
+/// The rank whose freed word each phase waits for. A tile that waits for an earlier phase waits for at least one row, and the phases that
+/// work on a row follow one another, so the freed words that the earlier phase waited for are known. A wait for slots tells nothing,
+/// because all slots of a block of tokens may be empty.
 fn waits(graph: &TaskGraph, dependencies: &[Dependency]) -> Arena<PhaseId, Option<Whose>> {
     let mut freed: Arena<PhaseId, Freed> = Arena::new();
     let mut waits: Arena<PhaseId, Option<Whose>> = Arena::new();

@@ -1,4 +1,4 @@
-//! The ids that a kernel makes its route of: complete when the route reads them.
+//! The ids that a kernel makes its route from: they must be complete when the route reads them.
 
 use super::RouteInput;
 use super::dependencies::complete;
@@ -46,7 +46,7 @@ pub(super) fn ids(graph: &TaskGraph, errors: &mut Errors) {
     }
 }
 
-/// The wait for the ids of the route; `None` if the host makes the route, or the ids are the caller's.
+/// The wait of the route for its ids; `None` if the host makes the route, or the ids are the caller's.
 pub(super) fn input(graph: &TaskGraph, counters: &mut Arena<CounterId, Counter>) -> Option<RouteInput> {
     let route = graph.route.as_ref()?;
     let end = PhaseId::new(route.before);

@@ -3,7 +3,7 @@
 use hpmoe_kernels::RAGGED;
 use std::fmt;
 
-/// The maximum number of rows of a tile: a number, or all rows of an expert, however many there are.
+/// The maximum number of rows of a tile: a number, or all rows of an expert.
 ///
 /// `lower/loops.rs` makes it from the number in a loop's head, such as `TILE_M` in `route.row_tiles::<TILE_M>(e)`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -28,7 +28,8 @@ impl Height {
         }
     }
 
-    /// The number that stands for the height in source and in the device's tables. No expert has [`RAGGED`] rows.
+    /// The number that stands for the height in source and in the device's tables: the maximum number of rows, or [`RAGGED`] for all rows
+    /// of an expert. No expert has [`RAGGED`] rows.
     #[must_use]
     pub const fn number(self) -> u32 {
         match self {

@@ -3,7 +3,7 @@
 use super::{Height, SpaceKind, TaskGraph};
 
 impl TaskGraph {
-    /// The heights of the spaces of a kind, without those whose items have all rows of an expert.
+    /// The heights, in rows, of the spaces of a kind. Spaces whose items have all rows of an expert are left out.
     pub(crate) fn heights(&self, kind: SpaceKind) -> impl Iterator<Item = usize> {
         self.spaces.iter().filter(move |(_, space)| space.kind == kind).filter_map(|(_, space)| match space.height {
             Height::Rows(rows) => Some(rows as usize),
@@ -11,7 +11,7 @@ impl TaskGraph {
         })
     }
 
-    /// Whether a phase needs all rows of an expert at once, from any rank.
+    /// Whether a phase runs over items that have all rows of an expert at once ([`Height::WholeExpert`]).
     pub(crate) fn needs_whole_experts(&self) -> bool {
         self.phases.iter().any(|(_, phase)| self.spaces[phase.space].height == Height::WholeExpert)
     }

@@ -66,7 +66,7 @@ impl Phase {
         self.ranges.iter().product()
     }
 
-    /// The access of one item to a tensor. Origins are not accesses.
+    /// The accesses of a call to a tensor: those that write it if `write`, otherwise those that read it. Origins are not accesses.
     pub(crate) fn accesses_of(&self, tensor: TensorId, write: bool) -> impl Iterator<Item = &Access> {
         self.accesses.iter().filter(move |access| access.tensor == tensor && access.write == write)
     }

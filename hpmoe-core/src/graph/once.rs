@@ -1,4 +1,4 @@
-//! The number of rows sent when each token is sent once to every rank that it goes to.
+//! The expected number of rows sent if each token is sent once to every rank that it goes to.
 
 use super::Sizes;
 

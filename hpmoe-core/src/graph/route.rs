@@ -6,7 +6,7 @@ use proc_macro2::Span;
 /// The route that a kernel makes from ids in device memory.
 #[derive(Clone, Debug)]
 pub struct MadeRoute {
-    /// The tensor of ids, which the caller or earlier phases write; or the route that another launch has kept.
+    /// The tensor of ids, which the caller or earlier phases write; or the kept route that another launch has stored.
     pub ids: TensorId,
     /// Number of expert groups if routing is group-limited (every token picks the same number of experts from each group); `None`
     /// otherwise.

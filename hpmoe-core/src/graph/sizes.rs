@@ -21,26 +21,26 @@ pub use hpmoe_kernels::memory::CHUNK_BUFFERS;
 use hpmoe_kernels::route::{chunk_counts, chunk_parts, chunk_tokens};
 
 impl Sizes {
-    /// Number of physical experts of each of `ranks` ranks, including places that stay empty.
+    /// Number of physical experts on each rank of a group of `ranks` ranks, including places that stay empty.
     #[must_use]
     pub const fn local_experts(&self, ranks: usize) -> usize {
         hpmoe_kernels::local_experts(self.experts, self.spare, ranks)
     }
 
-    /// The physical experts of all of `ranks` ranks.
+    /// Number of physical experts of a group of `ranks` ranks, including places that stay empty.
     #[must_use]
     pub const fn physical_experts(&self, ranks: usize) -> usize {
         self.local_experts(ranks) * ranks
     }
 
-    /// Number of physical experts with rows if all spare places hold copies.
+    /// Number of physical experts that can have rows on `ranks` ranks, if all spare places hold copies.
     #[must_use]
     pub const fn used_experts(&self, ranks: usize) -> usize {
         self.experts + self.spare * ranks
     }
 
-    /// Number of expert chunks of each of `ranks` ranks: pairs of a local expert and a chunk, which entries, tables and counters
-    /// count.
+    /// Number of expert chunks on each rank of a group of `ranks` ranks: pairs of a local expert and a chunk, the unit of entries, tables
+    /// and counters.
     #[must_use]
     pub const fn expert_chunks(&self, ranks: usize) -> usize {
         self.local_experts(ranks) * self.chunks
@@ -52,13 +52,13 @@ impl Sizes {
         chunk_tokens(self.tokens, self.chunks, self.chunks_at_most)
     }
 
-    /// The parts of a chunk that sums add up one after another.
+    /// The number of parts of a chunk. Sums over rows add up one part after another.
     #[must_use]
     pub fn chunk_parts(&self) -> usize {
         chunk_parts(self.chunks, self.chunks_at_most)
     }
 
-    /// Whether a launch may have several chunks.
+    /// Whether some launch may have more than one chunk.
     #[must_use]
     pub const fn cuts(&self) -> bool {
         self.chunks > 1 || self.chunks_at_most.is_some()
@@ -78,8 +78,8 @@ impl Sizes {
         }
     }
 
-    /// Distance between the first tokens of an even chunk and of the odd chunk after it, in tensors of the kernel. It is the same for all
-    /// launches.
+    /// Number of tokens between the start of an even chunk and the start of the odd chunk after it, in tensors of the kernel. The distance
+    /// is the same for all launches.
     #[must_use]
     pub fn chunk_stride(&self) -> usize {
         match self.chunks_at_most {
@@ -88,19 +88,19 @@ impl Sizes {
         }
     }
 
-    /// The maximum number of blocks of `height` tokens that one chunk has, each with its counters.
+    /// The maximum number of token blocks of `height` tokens in one chunk on one rank; each block has its own counter.
     #[must_use]
     pub fn blocks(&self, height: u32) -> u64 {
         (self.chunk_tokens() as u64).div_ceil(u64::from(height))
     }
 
-    /// The number of chunks whose rows a tensor of the taskflow has room for.
+    /// The number of chunks whose rows fit into a tensor of the taskflow at the same time.
     #[must_use]
     pub fn buffers(&self) -> usize {
         self.chunk_counts().max().unwrap_or(1).min(CHUNK_BUFFERS)
     }
 
-    /// Whether later chunks reuse the memory of earlier ones in launches of this graph's number of chunks.
+    /// Whether later chunks reuse the memory of earlier ones in launches with `chunks` chunks.
     #[must_use]
     pub const fn reuses(&self) -> bool {
         self.chunks > CHUNK_BUFFERS

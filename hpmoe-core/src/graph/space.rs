@@ -68,7 +68,7 @@ impl Space {
         }
     }
 
-    /// Whether its groups are chunks, rather than expert chunks or pairs.
+    /// Whether the space's groups are chunks, rather than expert chunks or pairs.
     #[must_use]
     pub const fn by_chunk(&self) -> bool {
         matches!(self.kind, SpaceKind::Blocks | SpaceKind::Chunks)

@@ -6,7 +6,7 @@ use crate::fixture::{Layer, moe_backward, moe_ffn, once, router};
 use crate::ids::{PhaseId, SpaceId};
 use std::collections::BTreeSet;
 
-/// The order of a tensor's users: its grid, each producer's addition to a counter, and the reader's wait.
+/// For a tensor, each producer's addition to the counter, and each reader's wait, with the counter's grid.
 fn orders(checked: &CheckedGraph, tensor: &str) -> Vec<String> {
     let graph = checked.graph();
     let name = |dependency: &&Dependency| graph.tensors[dependency.tensor].name == tensor;
@@ -40,7 +40,7 @@ fn orders(checked: &CheckedGraph, tensor: &str) -> Vec<String> {
     orders
 }
 
-/// The one dependency of `a`, which the calls write and read.
+/// The order of the only dependency on `a`, which the calls write and read.
 fn order_of_a(calls: &[String]) -> String {
     let orders = orders(&flow(&calls.concat(), "b"), "a");
     assert_eq!(orders.len(), 1, "{orders:?}");
@@ -138,7 +138,7 @@ fn origins_are_written_with_the_rows_and_read_where_these_go_back() {
     assert_eq!(ends.collect::<Vec<_>>(), [(written, read)]);
 }
 
-/// Two calls that write a half of the columns each, in tiles of these heights.
+/// Two calls that each write half of the columns, in tiles of these heights.
 fn halves(first: u32, second: u32) -> String {
     let half = |n| {
         format!(
@@ -167,7 +167,7 @@ fn all_writers_of_a_tensor_add_to_one_counter() {
     assert_eq!(orders(&flow(&calls, "b"), "a"), [each]);
 }
 
-/// A gradient of the weights from `a` and `recv`, rounded in tiles of 16 rows for a product.
+/// Calls that compute a gradient of the weights from `a` and `recv`, and round it in tiles of 16 rows for a product.
 fn gradient() -> String {
     let loops = "for r in ep { for e in route.experts_of(r) {";
     let grad = "weight_grad::<32, 16>(&a[r].expert(e).cols(i), &recv[r].expert(e).cols(j), &mut m[r].expert(e).tile(i).cols(j));";
@@ -198,7 +198,7 @@ fn a_reader_of_all_rows_of_an_expert_waits_for_the_expert() {
     assert_eq!(orders(&checked, "q"), ["Experts: round adds 1 to Expert, project waits at Expert for 4"]);
 }
 
-/// An expert without rows has its gradient, too, so what is waited for must not depend on rows: not even where it is one.
+/// An expert without rows has a gradient, too, so the wait must not depend on the number of rows, even if the gradient is one tile.
 #[test]
 fn a_matrix_of_one_tile_is_awaited_of_experts_without_rows() {
     let whole = gradient().replace("for i in 0..2 { for j in 0..4 {", "for i in 0..1 { for j in 0..1 {");

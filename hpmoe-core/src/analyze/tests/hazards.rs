@@ -2,7 +2,7 @@
 
 use super::{checked, dispatch, swiglu, tiles};
 
-/// Columns of one tensor from those of another: the call of a task, in tiles of 8 rows.
+/// The call of a task that makes columns of one tensor from those of another, in tiles of 8 rows.
 fn columns(width: u32, from: (&str, u32), to: (&str, u32)) -> String {
     let part = |(tensor, n): (&str, u32)| format!("{tensor}[r].group(e, t).cols(n + {n})");
     let (from, to) = (part(from), part(to));
@@ -10,7 +10,7 @@ fn columns(width: u32, from: (&str, u32), to: (&str, u32)) -> String {
     tiles(8, &call)
 }
 
-/// The faults of calls that are followed by giving `b` back.
+/// The faults of a taskflow that runs these calls and then gives `b` back.
 fn faults(calls: &[String]) -> Vec<String> {
     checked(&(dispatch("x") + &calls.concat()), "b").err().unwrap_or_default()
 }

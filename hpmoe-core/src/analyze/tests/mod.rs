@@ -19,7 +19,7 @@ fn flow(calls: &str, last: &str) -> CheckedGraph {
     sending("", "x", calls, last)
 }
 
-/// Such a taskflow that runs other calls before, and sends the rows of `sent`.
+/// Like `flow`, but runs the calls `before` first, and sends the rows of `sent`.
 fn sending(before: &str, sent: &str, calls: &str, last: &str) -> CheckedGraph {
     module(&[before, &dispatch(sent), calls].concat(), last)
 }
@@ -33,22 +33,22 @@ fn dispatch(from: &str) -> String {
     )
 }
 
-/// A taskflow of these calls.
+/// The checked graph of a taskflow with these calls; panics if it has faults.
 fn module(calls: &str, last: &str) -> CheckedGraph {
     checked(calls, last).unwrap_or_else(|faults| panic!("{faults:#?}"))
 }
 
-/// A taskflow of these calls, or what is wrong with it, without the way out.
+/// The checked graph of a taskflow with these calls, or its faults without their help.
 fn checked(calls: &str, last: &str) -> Result<CheckedGraph, Vec<String>> {
     read(&source(calls, last))
 }
 
-/// A taskflow of these calls for each of four chunks, or what is wrong with it.
+/// Like `checked`, but runs everything for each of four chunks.
 fn in_chunks(calls: &str, last: &str) -> Result<CheckedGraph, Vec<String>> {
     read(&chunked(&source(calls, last)))
 }
 
-/// The source with a taskflow that does everything for each of four chunks.
+/// Changes the taskflow of a source so that it runs everything for each of four chunks.
 fn chunked(source: &str) -> String {
     let source = source.replace("route.", "c.").replace("(ep, route)", "(ep, &c)");
     let (before, body) = source.split_at(source.find("let recv").unwrap());
@@ -130,7 +130,7 @@ fn faults(source: &str) -> Vec<Diagnostic> {
     front(&modules(source).unwrap().remove(0), &Overrides::new()).expect_err("the source has a fault")
 }
 
-/// A loop over row tiles of each expert.
+/// A loop over the row tiles of each expert, around the calls.
 fn tiles(height: u32, calls: &str) -> String {
     let loops = "for r in ep { for e in route.experts_of(r) {";
     format!("{loops} for t in route.row_tiles::<{height}>(e) {{ {calls} }} }} }}\n")

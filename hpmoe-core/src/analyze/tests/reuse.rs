@@ -1,9 +1,9 @@
-//! Who waits for the memory of an earlier chunk, and what frees it.
+//! The phases that wait for the memory of an earlier chunk, and the phases that free it.
 
 use super::super::{Amount, CheckedGraph, Whose};
 use super::{dispatch, in_chunks, project, squares, swiglu, tiles};
 
-/// The tasks that wait for freed memory, and of which rank.
+/// The tasks that wait for freed memory, and the rank whose freed word each waits for.
 fn waits(checked: &CheckedGraph) -> Vec<String> {
     let graph = checked.graph();
     let reuse = checked.reuse().unwrap();
@@ -14,7 +14,7 @@ fn waits(checked: &CheckedGraph) -> Vec<String> {
     reuse.waits.iter().filter_map(text).collect()
 }
 
-/// The waits before memory is freed: the tasks that touch the rows of a chunk last, and the amounts that they add.
+/// The waits before memory is freed: the tasks that touch the rows of a chunk last, and the amounts that they add to counters.
 fn frees(checked: &CheckedGraph) -> Vec<String> {
     let graph = checked.graph();
     let frees = checked.reuse().unwrap().frees;

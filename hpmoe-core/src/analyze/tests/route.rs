@@ -11,7 +11,7 @@ const SCORE: PhaseId = PhaseId(1);
 const CHOOSE: PhaseId = PhaseId(2);
 const COMBINE: PhaseId = PhaseId(9);
 
-/// The fault of the ids in a layer that chooses experts, after a change of its graph, and the line of the reported call.
+/// The fault that the analysis finds after a change to the ids of a layer that chooses experts, with the line of the reported call.
 fn found(change: impl FnOnce(&mut TaskGraph, TensorId)) -> Vec<(String, Option<usize>)> {
     let mut graph = router(&Layer::TINY).graph().clone();
     let ids = graph.route.as_ref().unwrap().ids;
@@ -25,7 +25,7 @@ fn found(change: impl FnOnce(&mut TaskGraph, TensorId)) -> Vec<(String, Option<u
     errors.checkpoint().err().unwrap_or_default().iter().map(place).collect()
 }
 
-/// Lets calls write the first columns of ids, as many as given.
+/// Makes the calls write the first `width` columns of the ids.
 fn write(graph: &mut TaskGraph, ids: TensorId, width: u32, calls: &[PhaseId]) {
     let columns = Columns::Tile { range: None, index: 0, width };
     let written = *graph.phases[CHOOSE].accesses_of(ids, true).next().unwrap();
