@@ -11,7 +11,7 @@ pub(crate) struct Digraph {
 }
 
 impl Digraph {
-    /// The graph of these edges, each from a node to one that comes after it. Nodes are numbered from 0 on.
+    /// The graph of `nodes` nodes, numbered from 0, with these edges, each from a node to a successor.
     pub(crate) fn new(nodes: usize, edges: &[(u32, u32)]) -> Self {
         let mut starts = vec![0; nodes + 1];
         edges.iter().for_each(|&(from, _)| starts[from as usize] += 1);
@@ -47,13 +47,13 @@ impl Digraph {
         incoming
     }
 
-    /// All nodes, each after its predecessors; `None` if some nodes precede themselves.
+    /// All nodes, each after its predecessors; `None` if the graph has a cycle.
     pub(crate) fn sorted(&self) -> Option<Vec<usize>> {
         let (sorted, _) = self.as_far_as_sorted();
         (sorted.len() == self.len()).then_some(sorted)
     }
 
-    /// The nodes that come after no cycle, in an order, and the number of edges that lead to each node from others.
+    /// The nodes that no cycle leads to, each after its predecessors; and for each node, the number of its incoming edges from other nodes.
     fn as_far_as_sorted(&self) -> (Vec<usize>, Vec<u32>) {
         let mut open = self.incoming();
         let mut sorted: Vec<usize> = (0..self.len()).filter(|&node| open[node] == 0).collect();
@@ -70,7 +70,7 @@ impl Digraph {
         (sorted, open)
     }
 
-    /// Nodes along a cycle, each before the next and the last before the first, if there is one: a shortest of those through one node.
+    /// The nodes of a cycle in order, if the graph has one. It is the shortest cycle through one of its nodes.
     pub(crate) fn cycle(&self) -> Option<Vec<usize>> {
         let (_, open) = self.as_far_as_sorted();
         let mut node = open.iter().position(|&left| left > 0)?;
@@ -85,7 +85,7 @@ impl Digraph {
         self.way_round(node)
     }
 
-    /// The nodes of a shortest way from a node to itself.
+    /// The nodes of a shortest path from a node back to itself.
     fn way_round(&self, node: usize) -> Option<Vec<usize>> {
         let mut before = vec![None; self.len()];
         let mut open = VecDeque::from([node]);

@@ -16,7 +16,7 @@ impl<I: Id> IdSet<I> {
         Self { bits: FixedBitSet::new(), id: PhantomData }
     }
 
-    /// Returns whether the id is new here.
+    /// Adds an id; returns whether it is new in the set.
     pub(crate) fn insert(&mut self, id: I) -> bool {
         self.bits.grow(id.index() + 1);
         !self.bits.put(id.index())

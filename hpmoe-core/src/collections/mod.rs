@@ -1,6 +1,6 @@
 //! Sets and graphs of numbered things, such as phases and queue entries.
 //!
-//! petgraph has them too, but compiling it was a fifteenth of every user's build. Tests compare these with petgraph.
+//! petgraph has them too, but compiling it took a fifteenth of every user's build. Tests compare these collections with petgraph.
 
 mod digraph;
 mod disjoint_sets;

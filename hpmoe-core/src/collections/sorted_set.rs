@@ -1,19 +1,19 @@
-//! Sets of the few things of a kind that a kernel has.
+//! Small sets in ascending order.
 
 use std::slice::Iter;
 use std::vec::IntoIter;
 
 /// A set in ascending order, as a vector.
 ///
-/// A kernel has a few dozen of what is kept here, and the build of every user's crate compiles this code once for each type: a B-tree
-/// is ten times as much of it.
+/// Its users hold a few dozen items at most. The build of every user's crate compiles this code once for each type of item, and a B-tree
+/// would be ten times as much code.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct SortedSet<T> {
     items: Vec<T>,
 }
 
 impl<T: Ord> SortedSet<T> {
-    /// Returns whether the item is new here.
+    /// Adds an item; returns whether it is new in the set.
     pub(crate) fn insert(&mut self, item: T) -> bool {
         match self.items.binary_search(&item) {
             Ok(_) => false,

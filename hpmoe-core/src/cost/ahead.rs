@@ -15,12 +15,12 @@ pub struct Ahead {
     pub l2: f64,
     /// The part of these bytes that comes from HBM.
     pub hbm: f64,
-    /// The share of both that the first stage has room for.
+    /// The share of these bytes that fits into the first L1 stage.
     pub first: f64,
 }
 
 impl Ahead {
-    /// The weights that a tile can read ahead of its work, for the cut of its first product.
+    /// The weights that a tile can read before its work begins; `cut` is the on-chip plan of its first product.
     #[must_use]
     pub fn new(work: &Work, cut: &Product) -> Self {
         let Work::Gemm { m, n, k, operands, right_reuse, .. } = *work else { return Self::default() };
@@ -33,7 +33,7 @@ impl Ahead {
 }
 
 impl CostModel {
-    /// The time of reading a share of the read-ahead weights, and the load on the die's memories.
+    /// The time to read `share` of the weights that can be read ahead, and the load on the die's memories.
     #[must_use]
     pub fn ahead(&self, ahead: Ahead, share: f64) -> SharedWork {
         let (hbm, l2) = (share * ahead.hbm, share * ahead.l2);
@@ -43,7 +43,7 @@ impl CostModel {
 }
 
 impl Work {
-    /// The remaining work after a share of its weights has been read ahead.
+    /// The work that remains of a tile after `share` of its weights has been read ahead.
     #[must_use]
     pub fn after(&self, ahead: Ahead, share: f64) -> Self {
         match self.products() {

@@ -9,7 +9,7 @@ use crate::time::Time;
 pub enum Cost {
     /// No cost beyond the fixed costs of a task.
     Nothing,
-    /// Time on the core, which uses nothing shared.
+    /// Time on the core; the work uses no shared resource.
     Alone(Time),
     /// Time on the core at full speed, and the bytes that it moves in that time. It takes longer while the die's memories are
     /// busy.
@@ -34,11 +34,11 @@ pub struct SharedWork {
     pub l2: f64,
 }
 
-/// Products of bf16 in the time of one of f32: a cycle of the cube takes 4 elements of a contraction instead of 16 (table of the
+/// bf16 products in the time of one f32 product: per cycle, the cube takes 4 f32 elements of a contraction, or 16 of bf16 (table of the
 /// theoretical performance of Mmad, NPU architecture 2201).
 const SLOWER_IN_F32: f64 = 4.0;
 
-/// The constants of a target that costs are computed from, per picosecond.
+/// The constants of a target that costs are computed from: operations and bytes per picosecond.
 #[derive(Clone, Debug)]
 pub struct CostModel {
     fused_flop_per_ps: f64,
@@ -91,7 +91,7 @@ impl CostModel {
         }
     }
 
-    /// The time that work takes when nothing else runs.
+    /// The time that work takes on a core of `rank` when nothing else runs.
     #[must_use]
     pub fn alone(&self, rank: u32, work: &Work) -> Time {
         match self.cost(rank, work) {
@@ -102,7 +102,7 @@ impl CostModel {
         }
     }
 
-    /// The time that work takes when nothing else runs and L2 holds all operands: no order of tiles makes it shorter.
+    /// The time that work takes when nothing else runs and L2 holds all operands. No order of tiles makes it shorter.
     #[must_use]
     pub fn least(&self, rank: u32, work: &Work) -> Time {
         match work.products() {
@@ -111,7 +111,7 @@ impl CostModel {
         }
     }
 
-    /// Picoseconds of products whose operands are in L2: the largest of the times of the cube, of reading and of writing, which overlap.
+    /// Picoseconds of products whose operands are in L2: the longest of computing, reading and writing, which overlap.
     fn in_l2(&self, products: &Products) -> f64 {
         let rate = match products.efficiency {
             Efficiency::Fused => self.fused_flop_per_ps,
@@ -123,7 +123,8 @@ impl CostModel {
         (products.padded / rate).max(moved)
     }
 
-    /// Assumes no reuse: all reads of a vector core count as reads from HBM, although some data are still in L2.
+    /// The cost of elementwise work. It assumes no reuse: all reads of a vector core count as reads from HBM, although some data are still
+    /// in L2.
     fn elementwise(&self, read: f64, written: f64) -> SharedWork {
         let bytes = read + written;
         SharedWork { time: Time((bytes / self.elementwise_per_ps).ceil() as u64), hbm: bytes, l2: read }

@@ -5,7 +5,8 @@ use crate::target::Target;
 use crate::time::Time;
 
 impl Works {
-    /// The work of a tile, according to the task's body, or with the time that its operator declares (less for fewer rows).
+    /// The work of a tile according to the task's body. If the task's external operator declares a time, the work takes that time, scaled
+    /// by the rows.
     #[must_use]
     pub fn work(&self, target: &Target, tile: EntryTile) -> Work {
         let neighbours = Neighbours { joined: tile.joined, bytes_per_flop: self.bytes_per_flop() };

@@ -11,7 +11,7 @@ pub(super) fn width(graph: &TaskGraph, phase: &Phase, column: u32) -> u32 {
     written.next().map_or(0, columns)
 }
 
-/// The tile of an argument's tensor in one column of the phase, by rows and columns.
+/// The row tile and the column tile of its tensor that an argument is, in one column of the phase.
 fn place(phase: &Phase, access: &Access, column: u32) -> (u32, u32) {
     let index = |range: Option<u32>, fixed: u32| match range {
         Some(range) => {

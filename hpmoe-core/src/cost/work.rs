@@ -4,7 +4,7 @@ use crate::plan::{FRACTAL_DEPTH, panel_rows};
 use crate::time::Time;
 use hpmoe_kernels::op::ElementType;
 
-/// Rows and columns are padded to the cube's fractals, and the contraction to the bytes that one holds.
+/// Rows and columns of a fractal of the cube: rows and columns of a product are padded to multiples of it.
 const FRACTAL: u32 = 16;
 
 /// The share of the cube's peak that a product achieves.
@@ -75,7 +75,7 @@ pub struct Written {
     pub element: u32,
     /// Whether the result is added to the contents of memory, which are then read as well as written.
     pub adds: bool,
-    /// Number of parts of the terms whose sums are written one after another; HBM sees the last one.
+    /// Number of parts of the terms. Each part's sum overwrites the one before; only the last one reaches HBM.
     pub parts: u32,
 }
 
@@ -124,7 +124,7 @@ impl Products {
 }
 
 impl Work {
-    /// Floating-point operations of products, without padding.
+    /// Floating-point operations of the work's products, without padding.
     #[must_use]
     pub fn flops(&self) -> f64 {
         self.products().map_or(0.0, |products| products.flops)
@@ -184,7 +184,7 @@ impl Work {
 }
 
 impl Written {
-    /// Bytes moved for each element.
+    /// Bytes moved per element of the result: twice its size if memory is added to.
     fn moved(self) -> f64 {
         f64::from(self.element * if self.adds { 2 } else { 1 })
     }

@@ -8,7 +8,7 @@ use crate::target::Target;
 use crate::time::Time;
 use hpmoe_kernels::op::{Contracted, Device, ElementType, TaskKind};
 
-/// Bytes of a (token, k) that goes with each row of a put of gathered tokens.
+/// Bytes of the (token, k) that a put of gathered tokens sends with each row.
 const ORIGIN: u64 = 4;
 
 /// The work of the tiles of one phase, as a function of their rows.
@@ -21,11 +21,11 @@ pub struct Works {
     /// Rows of tiles that an item has, as [`TaskGraph::column_rows`] counts them.
     column_rows: u32,
     columns: Vec<Column>,
-    /// By column of the phase: the place of its kind in `kinds`.
+    /// The position in `kinds` of each column's kind, by column of the phase.
     kind_of: Vec<u32>,
     /// The first column of each kind: columns of a kind have the same work.
     kinds: Vec<u32>,
-    /// By column of the phase: columns of the tensor that its tile writes.
+    /// The columns of the tensor that the tile in each column of the phase writes.
     widths: Vec<u32>,
     /// Bytes that vector cores and puts of the taskflow move for each floating-point operation of its products.
     bytes_per_flop: f64,
@@ -69,16 +69,16 @@ struct Fixed {
     written: u64,
 }
 
-/// The time of a full tile that the operator of a call declares.
+/// The time of a full tile that the external operator of a call declares; `None` if it declares none.
 fn declared(graph: &TaskGraph, phase: &Phase) -> Option<Time> {
     let external = graph.tasks[phase.task].external.as_ref()?;
     external.microseconds.map(|microseconds| Time::from_us(microseconds.into()))
 }
 
-/// Rows for which a tile of a whole expert is priced: its cost grows with the rows it really has.
+/// Number of rows for which a tile of a whole expert is priced. The cost is then scaled to the actual number of rows.
 const WHOLE_EXPERT: u32 = 128;
 
-/// Rows for which a tile of that height is priced.
+/// Number of rows for which a tile of this height is priced.
 const fn priced(height: Height) -> u32 {
     match height {
         Height::Rows(rows) => rows,
@@ -131,8 +131,7 @@ impl Works {
         works
     }
 
-    /// Number of rows for which the cost of a tile is computed: all rows of a full tile; for a tile of a whole expert, a
-    /// fixed number.
+    /// Number of rows for which a tile is priced: all rows of a full tile, or a fixed number for a tile of a whole expert.
     #[must_use]
     pub const fn full_rows(&self) -> u32 {
         self.full_rows
@@ -187,7 +186,7 @@ impl Works {
         Time(all.0 / (self.columns.len() as u64).max(1))
     }
 
-    /// The work of a tile by the task's body, with the reuse of panels that `reused` says.
+    /// The work of a tile according to the task's body. `reused` gives the reuse of its panels.
     pub(super) fn work_of_body(
         &self,
         tile: EntryTile,
@@ -212,7 +211,7 @@ impl Works {
     }
 }
 
-/// The kind of each column, and the first column of each kind.
+/// The kind of each column, and the first column of each kind. Columns with equal work are of one kind.
 fn kinds(columns: &[Column]) -> (Vec<u32>, Vec<u32>) {
     let mut kinds: Vec<u32> = Vec::new();
     let kind_of = columns.iter().zip(0..).map(|(column, number)| {
@@ -294,14 +293,14 @@ impl Column {
     }
 }
 
-/// Whether a task adds to what one of its arguments holds.
+/// Whether a task adds to the contents of an argument, rather than overwriting it.
 pub(super) fn adds_to(graph: &TaskGraph, phase: &Phase, param: usize) -> bool {
     let mut steps = graph.tasks[phase.task].body.steps.iter();
     steps.any(|step| matches!(step.operation.device, Device::Accumulate) && step.operands[0].index() == param)
 }
 
-/// Bytes of all vector work and puts for a received row, divided by the operations of all products for it. A row that is put
-/// leaves one rank and arrives at another.
+/// Bytes of all vector work and puts for a received row, divided by the operations of all products for it. A put row counts twice, because
+/// it leaves one rank and arrives at another.
 fn bytes_per_flop(graph: &TaskGraph, works: &Arena<PhaseId, Works>) -> f64 {
     let (mut bytes, mut flops) = (0.0, 0.0);
     for (id, phase) in graph.phases.iter() {
