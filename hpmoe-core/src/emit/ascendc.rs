@@ -35,7 +35,7 @@ pub struct CodeBytes {
 }
 
 impl CodeBytes {
-    /// The sum of both.
+    /// The sum of both sizes.
     #[must_use]
     pub fn whole(&self) -> Bytes {
         self.loops + self.once
@@ -47,7 +47,7 @@ impl CodeBytes {
         format!("{} in loops, {} once per launch", self.loops, self.once)
     }
 
-    /// A sentence, if the loops of a core of this kind don't fit its instruction cache.
+    /// A warning if the loops of a core of this kind don't fit its instruction cache; `None` if they do.
     fn beyond(&self, kind: CoreKind) -> Option<String> {
         let (name, holds, lines) = (name_of(kind), cache(kind), self.loops.0.div_ceil(CODE_LINE));
         let all = lines as f64 * CODE_LINE_NS / 1e3;
@@ -62,7 +62,7 @@ impl CodeBytes {
     }
 }
 
-/// Bytes of code that are fetched at a time, and how long that takes from L2: a round trip (a2).
+/// Bytes of code that a core fetches at a time. `CODE_LINE_NS` is the time of such a fetch from L2: a round trip, measured on Ascend A2.
 const CODE_LINE: u64 = 512;
 const CODE_LINE_NS: f64 = 110.0;
 
@@ -88,7 +88,7 @@ pub struct Ascendc {
 }
 
 impl Ascendc {
-    /// A sentence for each kind of core whose instruction cache is too small for the code that loops.
+    /// A warning for each kind of core whose instruction cache is too small for the code that loops.
     #[must_use]
     pub fn beyond_the_caches(&self) -> Vec<String> {
         [(CoreKind::Aic, self.aic), (CoreKind::Aiv, self.aiv)]
@@ -153,7 +153,7 @@ fn header(context: &Context<'_>, aic: CodeBytes, aiv: CodeBytes) -> Vec<Item> {
     items
 }
 
-/// Constants that host and kernel agree on.
+/// The constants in the kernel's file: the numbers of tensors, spaces and counters that host and kernel share.
 fn constants(context: &Context<'_>) -> Vec<Item> {
     let mut items = vec![Item::Comment("Tensors: number, columns, elements from row to row.".to_owned())];
     // What a route is made of, and what keeps it, are known to the device library by their numbers.
@@ -228,9 +228,9 @@ fn put_space(context: &Context<'_>, task: TaskId) -> SpaceKind {
     phase.map_or(SpaceKind::Sends, |(_, phase)| context.graph.spaces[phase.space].kind)
 }
 
-/// The code that a core runs, and the tasks that stay out of line. Each call of any other task is a copy of its
-/// own, in which everything that is constant for the call is a constant. If copies don't fit the instruction cache, the tasks
-/// that save most become routines. `route` is the code of a route, if the kernel makes one.
+/// The code sizes of a core of this kind, and the tasks that are kept out of line. Any other task is inlined at each call, so everything
+/// that is constant for a call is a constant in its copy. If these copies don't fit the instruction cache, the tasks that save most are
+/// kept out of line. `route` is the size of the code that makes a route, if the kernel makes one.
 fn code(
     context: &Context<'_>,
     tasks: &[(TaskId, Function)],

@@ -10,7 +10,7 @@ use crate::plan::{ExternalPlan, Plan};
 use crate::schedule::{CoreKind, Schedule};
 use crate::validate::used_counters;
 
-/// A checked graph and its schedule, with a name for everything in generated text.
+/// A checked graph and its schedule, with the names that generated text uses.
 pub(super) struct Context<'a> {
     pub(super) graph: &'a TaskGraph,
     pub(super) counters: &'a Arena<CounterId, Counter>,
@@ -51,7 +51,8 @@ impl<'a> Context<'a> {
         self.schedule.roles[self.schedule.phases[phase].role].kind
     }
 
-    /// The plan of a task on its core: the plan of its external operator, or of its body if the body runs instead.
+    /// The plan of a task on its core: that of its external operator, or that of its body if the body replaces the operator on this
+    /// machine.
     pub(super) fn plan(&self, task: TaskId) -> &'a Plan {
         match &self.plans[task] {
             Plan::External(ExternalPlan { body: Some(body), .. }) if self.machine == Machine::Host => body,
@@ -64,7 +65,8 @@ impl<'a> Context<'a> {
         if line == 0 { self.file.to_owned() } else { format!("{}:{line}", self.file) }
     }
 
-    /// Row-tile spaces whose first tiles the dispatch looks up, because a counter's tiles are not the phase's own.
+    /// Row-tile spaces that the dispatch looks up, for an expert's first tile or for the number of a rank's tiles, because a counter stands
+    /// for row tiles of another space than the phase's.
     pub(super) fn looked_up_spaces(&self) -> IdSet<SpaceId> {
         let mut spaces = IdSet::new();
         for (id, phase) in self.graph.phases.iter() {
@@ -76,7 +78,7 @@ impl<'a> Context<'a> {
         spaces
     }
 
-    /// The space of a counter's row tiles, if it is not the phase's own space.
+    /// The space of a counter's row tiles, if it differs from the phase's space.
     pub(super) fn looked_up(&self, phase: &Phase, counter: CounterId, index: Index) -> Option<SpaceId> {
         match (index, self.counters[counter].grid) {
             (Index::RowTile | Index::Tile | Index::OnceTiles, Grid::RowTiles { space, .. }) => {
@@ -86,13 +88,13 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Spaces whose tiles are all counted for a counter of the whole rank.
+    /// The row-tile spaces whose tiles the threshold of a wait counts: every tile of such a space adds to a counter of the whole rank.
     fn counted_spaces(&self, wait: &Wait) -> Vec<SpaceId> {
         let pieces = wait.need.pieces.iter().filter(|_| wait.index == Index::Rank);
         pieces.filter_map(|&(height, _)| self.row_tiles(wait.counter, height)).collect()
     }
 
-    /// The row tiles of that height, if a counter stands for received rows. Blocks of tokens are not row tiles, whatever their
+    /// The row-tile space of that height if a counter stands for received rows. Blocks of tokens are not row tiles, even if they have that
     /// height.
     pub(super) fn row_tiles(&self, counter: CounterId, height: Height) -> Option<SpaceId> {
         let tensor = &self.graph.tensors[self.counters[counter].tensor];
@@ -106,7 +108,7 @@ impl<'a> Context<'a> {
     }
 }
 
-/// The counter arrays that a schedule uses, numbered without gaps, as kernel and runtime know them.
+/// The counter arrays that a schedule uses, numbered without gaps; kernel and runtime use these numbers.
 pub(super) struct UsedCounters {
     /// Counter arrays with their names, by number. Their ids are in ascending order.
     arrays: Vec<(CounterId, String)>,
@@ -149,7 +151,7 @@ impl UsedCounters {
         self.arrays.binary_search_by_key(&counter, |&(id, _)| id).expect("the schedule uses it")
     }
 
-    /// The data that one counter of an array stands for, in words.
+    /// The meaning of a counter array in words: the data that each of its counters stands for.
     pub(super) fn meaning(graph: &TaskGraph, counter: &Counter) -> String {
         let tensor = &graph.tensors[counter.tensor].name;
         match counter.grid {

@@ -85,7 +85,7 @@ fn terms(graph: &TaskGraph, task: &Task, place: &str) -> String {
     text
 }
 
-/// Rows and columns of operands that the skeleton of a product takes to L1 at a time.
+/// The maximum number of rows and of columns of an operand that the skeleton of a product copies to L1 at a time.
 const BLOCK: usize = 128;
 
 const MATRIX_STATE: &str = "\nEvents: ids 0 to 5 of each pair of pipes, except for MTE3_S 0, which is the library's.\n\
@@ -109,7 +109,7 @@ fn skeleton(task: &Task, function: &str) -> Function {
     Function { head: head(task), name: function.to_owned(), params: parameters(task), body: all }
 }
 
-/// The first columns of each operand to L1, and the result from L0C.
+/// The skeleton of a matrix task. It copies the first columns of each operand to L1, and the result out of L0C.
 fn matrix_skeleton(task: &Task) -> Vec<Stmt> {
     let step = |event: &str| [Stmt::set_flag(event, int(0u64)), Stmt::wait_flag(event, int(0u64))];
     let mut body = vec![Stmt::Comment(format!("Operands to L1, {BLOCK} columns at a time."))];
@@ -149,7 +149,7 @@ fn matrix_skeleton(task: &Task) -> Vec<Stmt> {
     body
 }
 
-/// Row by row of the result: tiles to UB, one after the other, and back.
+/// The skeleton of a vector task. For each row of the result, it copies the tiles to UB, one after another, and the result back.
 fn vector_skeleton(task: &Task) -> Vec<Stmt> {
     let leader = task.params.iter().find(|param| param.write).unwrap_or(&task.params[0]);
     let (mut loads, mut stores, mut at) = (Vec::new(), Vec::new(), Bytes(0));

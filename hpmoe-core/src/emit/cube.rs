@@ -40,7 +40,7 @@ pub(super) fn cube(context: &Context<'_>, task: &Task, function: &str, plan: &Cu
     Function { head: "HPMOE_INLINE void".to_owned(), name: function.to_owned(), params, body: products.collect() }
 }
 
-/// The function that reads weights of a tile before it begins, in phases that read ahead: the weights of its first product.
+/// The function `Ahead`. In phases that read ahead, it reads the weights of a tile's first product before the tile begins.
 pub(super) fn ahead(context: &Context<'_>) -> Function {
     let reads = products_ahead(context).map(|(id, phase, product)| {
         let term = &product.terms[0];
@@ -62,13 +62,13 @@ pub(super) fn ahead(context: &Context<'_>) -> Function {
     }
 }
 
-/// Has a tile that waits read as much of its weights as there is room for, if its phase reads ahead.
+/// The call with which a waiting tile reads as much of its weights as L1 has room for; `None` if its phase doesn't read ahead.
 pub(super) fn read_ahead(context: &Context<'_>, id: PhaseId) -> Option<Stmt> {
     let reads = context.schedule.phases[id].reads_ahead;
     reads.then(|| Stmt::call("Ahead", ["core", "tile", "L1_STAGES"].map(name).into()))
 }
 
-/// The copies of `ReadAhead` that phases need: one for each way to hold operands.
+/// The instances of `ReadAhead` that phases need: one for each element type and orientation of the operands.
 pub(super) fn copies_ahead(context: &Context<'_>) -> SortedSet<String> {
     let kinds =
         products_ahead(context).map(|(_, phase, product)| kind(&context.graph.tasks[phase.task], &product.terms[0]));
@@ -81,7 +81,7 @@ fn products_ahead<'c>(context: &'c Context<'_>) -> impl Iterator<Item = (PhaseId
     context.graph.phases.iter().filter_map(move |(id, phase)| Some((id, phase, product(id, phase)?)))
 }
 
-/// Whether a product of an expert's rows is added part by part of a chunk, because launches choose the number of chunks.
+/// Whether a product of an expert's rows is added part by part of a chunk. This is so if launches choose the number of chunks.
 fn by_parts(context: &Context<'_>, task: &Task, product: &Product) -> bool {
     let rows = |(param, way): (usize, Contracted)| way == Contracted::Rows && task.params[param].shape.rows == RAGGED;
     context.graph.sizes.chunks_at_most.is_some() && product.onto && rows(product.terms[0].x)
@@ -101,8 +101,8 @@ fn kind(task: &Task, term: &Term) -> String {
     }
 }
 
-/// The copies of the library's product that tasks need, and the size of each: one for each way to hold operands, and for
-/// each type of result.
+/// The instances of the library's product that tasks need, and their sizes: one for each combination of terms (element type and orientation
+/// of the operands) and result type.
 pub(super) fn instances(context: &Context<'_>) -> SortedSet<(String, Bytes)> {
     let tasks = context.graph.tasks.iter().filter_map(|(id, task)| match context.plan(id) {
         Plan::Cube(plan) => Some((task, plan)),

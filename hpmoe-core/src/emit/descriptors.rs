@@ -16,7 +16,7 @@ pub(super) struct Encoded {
     pub(super) bytes: Vec<u8>,
 }
 
-/// Encodes the queues of one number of ranks. Cores of a part share one.
+/// Encodes the queues for one number of ranks. The cores of a part share one queue.
 pub(super) fn encode(graph: &TaskGraph, schedule: &Schedule, order: &Order) -> Encoded {
     let mut queues = vec![(0, 0); (schedule.aic + schedule.aiv) as usize];
     let mut bytes = Vec::new();
@@ -43,7 +43,7 @@ pub(super) fn encode(graph: &TaskGraph, schedule: &Schedule, order: &Order) -> E
     Encoded { queues, bytes }
 }
 
-/// The descriptor at which the cores of a queue make the tables of a route, or wait for them.
+/// The descriptor at which the cores of a queue make the tables of a route, or wait until they are made.
 fn route_descriptor() -> HpmoeDescriptor {
     HpmoeDescriptor { kind: HPMOE_ROUTE as u16, ..HpmoeDescriptor::default() }
 }
@@ -55,7 +55,7 @@ struct Shared<'a> {
     role: &'a Role,
 }
 
-/// The descriptor of a range. The schedule's validation has seen that all fields fit.
+/// The descriptor of a range. Validation has already checked that all values fit their fields.
 fn descriptor(graph: &TaskGraph, schedule: &Schedule, queue: Shared<'_>, range: &Range<'_>) -> HpmoeDescriptor {
     let Shared { order, role } = queue;
     let (entries, entry) = (range[0], range[0][0]);

@@ -62,7 +62,7 @@ fn case(context: &Context<'_>, id: PhaseId) -> Case {
     Case { comments: vec![phase.source.clone(), context.place(phase.line)], value: number(id), body }
 }
 
-/// The first put of a piece also sends the origins of its rows.
+/// The statement that puts the origins of a tile's rows at the peer; `None` unless the graph makes this phase put them.
 fn origins(context: &Context<'_>, id: PhaseId) -> Option<Stmt> {
     let phase = &context.graph.phases[id];
     phase.origins.filter(|origins| origins.write)?;

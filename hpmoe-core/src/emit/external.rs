@@ -9,7 +9,7 @@ use crate::plan::{ExternalPlan, Plan};
 use crate::syntax::Constant;
 use hpmoe_kernels::op::TaskKind;
 
-/// The files of the operators that a kernel has, after the constants of the kernel, which they may use.
+/// The includes of the external operators' files. The kernel's constants come before them, because operators may use these.
 pub(super) fn files(context: &Context<'_>) -> Vec<Item> {
     let externals = context.graph.tasks.iter().filter_map(|(id, task)| match context.plan(id) {
         Plan::External(_) => task.external.as_ref(),
@@ -33,7 +33,8 @@ pub(super) fn files(context: &Context<'_>) -> Vec<Item> {
     items
 }
 
-/// A function that lends the core to the operator: it finds all pipes idle and all flags its own.
+/// The function of a task with an external operator. It lends the core to the operator, with all pipes idle and no flag set, and takes it
+/// back.
 pub(super) fn external(task: &Task, plan: &ExternalPlan, function: &str) -> Function {
     let operator = task.external.as_ref().expect("its plan is that of an external operator");
     let mut scope = Scope::with(&["core"]);
@@ -60,7 +61,7 @@ pub(super) fn external(task: &Task, plan: &ExternalPlan, function: &str) -> Func
     Function { head: "HPMOE_INLINE void".to_owned(), name: function.to_owned(), params, body }
 }
 
-/// The operator's function for the const arguments of an instance, which are its template arguments.
+/// The operator's function as a call names it: the const arguments of the task's instance are its template arguments.
 fn instance(task: &Task, operator: &External) -> String {
     let arguments: Vec<String> = task.arguments.iter().map(|(_, value)| value.to_string()).collect();
     match arguments.is_empty() {

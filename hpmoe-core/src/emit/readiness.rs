@@ -18,13 +18,13 @@ fn core(member: &str, arguments: Vec<Expr>) -> Expr {
     name("core").method(member, arguments)
 }
 
-/// `if (!…) { return false; }`: the launch is given up.
+/// Gives up the launch if a wait fails: `if (!wait) { return false; }`.
 fn or_leave(wait: Expr) -> Stmt {
     Stmt::If(wait.negated(), vec![Stmt::Return(name("false"))])
 }
 
-/// The waits of a tile: for its counters and, if it puts to a peer, for the peer's ready word. Results that return to a peer need no
-/// such wait: their rows came from it in this launch, so it has started.
+/// The waits of a tile: for its counters and, if it puts to a peer, for the peer's ready word. A put that returns results needs no ready
+/// word: the peer sent the rows in this launch, so it has started.
 pub(super) fn waits(context: &Context<'_>, id: PhaseId) -> Vec<Stmt> {
     let phase = &context.graph.phases[id];
     let mut all = words(context, id);
@@ -64,7 +64,7 @@ pub fn awaits_ready(graph: &TaskGraph, dependencies: &[Dependency], id: PhaseId)
     phase.accesses.iter().any(|access| access.remote) && (sends || !needs_a_send(graph, dependencies, id))
 }
 
-/// Whether a phase depends, directly or through others, on rows sent in the same launch.
+/// Whether a phase depends, directly or through other phases, on rows sent in the same launch.
 fn needs_a_send(graph: &TaskGraph, dependencies: &[Dependency], id: PhaseId) -> bool {
     dependencies.iter().filter(|dependency| dependency.after == id).any(|dependency| {
         let kind = graph.spaces[graph.phases[dependency.before].space].kind;
@@ -72,7 +72,7 @@ fn needs_a_send(graph: &TaskGraph, dependencies: &[Dependency], id: PhaseId) -> 
     })
 }
 
-/// Words of other ranks that a tile waits for.
+/// The waits of a tile for a peer's ready word and for a rank's freed word.
 fn words(context: &Context<'_>, id: PhaseId) -> Vec<Stmt> {
     let mut all = Vec::new();
     if awaits_ready(context.graph, context.dependencies, id) {
@@ -85,8 +85,8 @@ fn words(context: &Context<'_>, id: PhaseId) -> Vec<Stmt> {
     all
 }
 
-/// The signals of a tile, after one fence. A put that sends (token, k) has a fence even if no phase waits for its rows, because the
-/// buffer of (token, k) is reused; unless a phase that is walked together with it has the fence.
+/// The signals of a tile, after one fence. A put that sends (token, k) has a fence even if no phase waits for its rows, because the buffer
+/// of (token, k) is reused. It has none if the phase that is joined to it has the fence.
 pub(super) fn signals(context: &Context<'_>, id: PhaseId) -> Vec<Stmt> {
     let phase = &context.graph.phases[id];
     let signals = &context.schedule.phases[id].signals;
@@ -156,7 +156,7 @@ fn counter(context: &Context<'_>, counter: CounterId) -> Expr {
     name(format!("counter::{}", context.used_counters.name(counter)))
 }
 
-/// The number of the counter in its array.
+/// The number, within its array, of the counter that a tile signals or waits for.
 fn index(context: &Context<'_>, phase: &Phase, counter: CounterId, index: Index) -> Expr {
     match index {
         Index::RowTile => row_tile(context, phase, counter),
@@ -187,7 +187,7 @@ fn chunk(context: &Context<'_>) -> Expr {
     if context.graph.sizes.cuts() { tile("chunk") } else { int(0u64) }
 }
 
-/// The first counter of a chunk's blocks. Every rank has the same number of them for each chunk.
+/// The number of the counter for the first block of the tile's chunk. Each chunk has equally many block counters on every rank.
 fn first_block(context: &Context<'_>, height: u32) -> Expr {
     chunk(context) * int((context.graph.sizes.chunk_stride() as u64).div_ceil(u64::from(height)))
 }
@@ -203,7 +203,7 @@ fn row_tile(context: &Context<'_>, phase: &Phase, counter: CounterId) -> Expr {
     first + tile("at") / int(context.graph.spaces[space].height.number())
 }
 
-/// The threshold of a wait: the sum of all additions by producers of the counter's rows.
+/// The threshold of a wait: the sum of all that producers add to the counter.
 fn need(context: &Context<'_>, phase: &Phase, wait: &Wait) -> Expr {
     let Need { fixed, per_row, per_slot, pieces } = &wait.need;
     let rows = || rows(context, phase, wait.counter);
@@ -256,7 +256,7 @@ fn rows(context: &Context<'_>, phase: &Phase, counter: CounterId) -> Expr {
     }
 }
 
-/// Slots of the tokens that a counter stands for, without empty ones.
+/// The non-empty slots of the tokens that a counter stands for.
 fn slots(context: &Context<'_>, phase: &Phase, counter: CounterId) -> Expr {
     let top_k = int(context.graph.sizes.top_k as u64);
     let first = match context.counters[counter].grid {
@@ -267,7 +267,7 @@ fn slots(context: &Context<'_>, phase: &Phase, counter: CounterId) -> Expr {
     core("FullSlots", vec![chunk(context), first, rows(context, phase, counter), top_k])
 }
 
-/// The declaration of a counter array.
+/// The counter arrays to declare: name, number and meaning of each.
 pub(super) fn numbered(context: &Context<'_>) -> Vec<(String, u64, String)> {
     let described = |(place, (id, name)): (usize, (CounterId, &str))| {
         let meaning = super::context::UsedCounters::meaning(context.graph, &context.counters[id]);
@@ -276,7 +276,7 @@ pub(super) fn numbered(context: &Context<'_>) -> Vec<(String, u64, String)> {
     context.used_counters.iter().enumerate().map(described).collect()
 }
 
-/// The declaration of a space that is looked up.
+/// The row-tile spaces to declare because the dispatch looks them up: name and number of each.
 pub(super) fn looked_up(context: &Context<'_>) -> Vec<(String, u64)> {
     context.looked_up_spaces().iter().map(|space| (context.space_name(space), number(space))).collect()
 }

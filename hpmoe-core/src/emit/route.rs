@@ -14,15 +14,16 @@ pub(super) struct RouteCode {
 
 /// Code that every route needs, in bytes. All sizes here are those of AArch64 code.
 const EVERY_ROUTE: u64 = 16_472;
-/// Code for placements and for routes that are kept, or have been, or choose their number of chunks, beyond that for each of both.
+/// Additional code, in bytes, if a kernel takes placements and also keeps its route (`KEEPS`), uses a kept route (`KEPT`) or chooses its
+/// number of chunks (`CHOICE`).
 const PLACED_AND_KEEPS: u64 = 456;
 const PLACED_AND_KEPT: u64 = 268;
 const PLACED_AND_CHOICE: u64 = 528;
-/// Code for chunks and for routes that are kept, or have been, beyond that for each of both.
+/// Additional code, in bytes, if a kernel has chunks and also keeps its route (`KEEPS`) or uses a kept route (`KEPT`).
 const CHUNKED_AND_KEEPS: u64 = 792;
 const CHUNKED_AND_KEPT: u64 = 1_376;
 
-/// The code of a kernel's route; `None` if the kernel makes none. It is for everything that a launch of the kernel can ask for.
+/// The code of a kernel's route; `None` if the kernel makes none. It covers everything that a launch of the kernel can ask for.
 pub(super) fn code(graph: &TaskGraph, schedule: &Schedule) -> Option<RouteCode> {
     let route = graph.route.as_ref()?;
     let space = |kind: SpaceKind| graph.spaces.iter().any(|(_, space)| space.kind == kind);
@@ -64,8 +65,8 @@ pub fn route_bytes(graph: &TaskGraph, schedule: &Schedule) -> Bytes {
     code(graph, schedule).map_or(Bytes(0), |code| code.bytes)
 }
 
-/// Whether a launch may have a placement. Those of a route in groups, and those that send tokens once, have none but the one of ranks with
-/// places that no expert needs.
+/// Whether a launch may have a placement. Routes in groups, and routes that send tokens once, allow one only if some ranks have spare
+/// places or places that no expert needs.
 fn takes_placements(graph: &TaskGraph, route: &MadeRoute, once: bool) -> bool {
     let uneven = graph.named_ranks.iter().any(|ranks| graph.sizes.experts % *ranks as usize != 0);
     graph.sizes.spare > 0 || uneven || !(route.groups.is_some() || once)

@@ -20,7 +20,7 @@ const fn calling(name: &'static str, bytes: u64, calls: &'static [&'static str])
     Routine { name, bytes, calls }
 }
 
-/// All that generated code calls. Conversions that a routine needs are counted with it.
+/// All routines that generated code calls. The size of a routine includes the conversions that it needs.
 const ROUTINES: &[Routine] = &[
     routine("AddRow", 320),
     routine("Choose", 864),

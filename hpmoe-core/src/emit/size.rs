@@ -1,11 +1,10 @@
 //! An estimate of code size, because code must fit the instruction caches.
 //!
-//! A guess, made without the device's compiler. A call of AscendC puts its operands into registers and issues an
-//! instruction: 8 bytes, and 8 for each operand and each parameter of a parameter structure. A branch or a loop takes 16
-//! bytes, an operator 8, and a call of a routine that is kept out of line is counted as any other call. Of a task, half of that is left once
-//! its constants are in their places; a vector core's dispatch takes a quarter more. The size of the device library is measured in an
-//! AArch64 object: clang `-O2`, public headers of CANN 9.1, each intrinsic compiled as a call. The estimates of both halves of all examples
-//! are within 6 % of such objects.
+//! The estimate needs no device compiler. A call of AscendC puts its operands into registers and issues an instruction: 8 bytes, and 8 more
+//! for each operand and for each parameter of a parameter structure. A branch or a loop takes 16 bytes, an operator 8. A call of an
+//! out-of-line routine counts like any other call. A task's body takes half of this sum, because its constants are known; the dispatch of a
+//! vector core takes a quarter more. The size of the device library is measured in an AArch64 object: clang `-O2`, public headers of CANN
+//! 9.1, each intrinsic compiled as a call. For all examples, the estimates of both halves are within 6 % of such objects.
 
 use super::cpp::{Expr, Function, Item, Stmt};
 use crate::collections::SortedSet;
@@ -14,25 +13,25 @@ use std::cmp::Reverse;
 
 /// The library on a matrix core: worker, waits, records.
 pub(super) const CUBE_LIBRARY: Bytes = Bytes(1_972);
-/// Its start and its end.
+/// The library's start and end on a matrix core.
 pub(super) const CUBE_ENDS: Bytes = Bytes(972);
 /// The wait of a matrix core for the route.
 pub(super) const AWAIT_ROUTE: Bytes = Bytes(176);
-/// A product of tiles, and each of its terms.
+/// A product of tiles, without its terms.
 pub(super) const PRODUCT: Bytes = Bytes(384);
-/// A term of a product: loads and steps.
+/// One term of a product: loads and steps.
 pub(super) const TERM: Bytes = Bytes(1_408);
-/// The runs of rows of a part, if a product is added part by part.
+/// Additional code of a product that is added part by part: the runs of rows of each part.
 pub(super) const PARTS: Bytes = Bytes(480);
-/// The reading of weights ahead, for a way to hold operands.
+/// Reading weights ahead, for one orientation and element type of operands.
 pub(super) const READ_AHEAD: Bytes = Bytes(512);
 /// The library on a vector core: worker, waits, records, signals.
 pub(super) const VECTOR_LIBRARY: Bytes = Bytes(2_268);
-/// Its start, with the clearing of counters, and its end.
+/// The library's start and end on a vector core; the start clears counters.
 pub(super) const VECTOR_ENDS: Bytes = Bytes(1_828);
-/// Measured size over the estimate for the dispatch of a vector core, as a fraction.
+/// The dispatch of a vector core: measured size divided by estimate, as a fraction.
 pub(super) const DISPATCH: (u64, u64) = (5, 4);
-/// Both puts and the signals by block.
+/// Both kinds of put, and the signals by block.
 pub(super) const PUTS: Bytes = Bytes(2_304);
 /// The wait for tokens that are sent once.
 pub(super) const AWAIT_TOKENS: Bytes = Bytes(512);
@@ -42,21 +41,21 @@ pub(super) const FULL_SLOTS: Bytes = Bytes(464);
 pub(super) const SLOTS_SENT: Bytes = Bytes(264);
 /// Time stamps of tiles, and the comparison of clocks.
 pub(super) const STAMPS: Bytes = Bytes(1_536);
-/// A core that is lent to an external operator and taken back.
+/// Lending a core to an external operator and taking it back.
 pub(super) const LENT: Bytes = Bytes(256);
-/// Additional code of a copy of rows or a routine, compared with a plain call.
+/// Additional code of a call of `LoadRows` or `StoreRows`, compared with any other call.
 const ROWS_CALL: u64 = 96;
 
 /// Additional code of a function that is called rather than inlined: it saves and restores registers.
 pub(super) const CALLED: Bytes = Bytes(124);
 
-/// Bytes of a task's body.
+/// Bytes of a task's body: half of the sum over its statements.
 pub(super) fn of_function(function: &Function) -> Bytes {
     Bytes(body(&function.body) / 2)
 }
 
-/// The functions that are kept out of line, and the code that this saves. The functions that save most are taken first, until `wanted`
-/// bytes are saved or no function is left.
+/// The functions to keep out of line, and the bytes that this saves. The functions that save most are taken first, until `wanted` bytes are
+/// saved or no function is left.
 pub(super) fn out_of_line<Id: Copy + Ord>(savings: Vec<(Bytes, Id)>, wanted: Bytes) -> (Bytes, Vec<Id>) {
     let savings: SortedSet<(Reverse<Bytes>, Id)> =
         savings.into_iter().map(|(bytes, id)| (Reverse(bytes), id)).collect();
@@ -71,7 +70,7 @@ pub(super) fn out_of_line<Id: Copy + Ord>(savings: Vec<(Bytes, Id)>, wanted: Byt
     kept
 }
 
-/// Bytes of what the items hold, with everything inlined that is not kept out of line.
+/// Bytes of all functions in the items. The code that a call inlines is not included.
 pub(super) fn size(items: &[Item]) -> Bytes {
     Bytes(items.iter().map(item).sum())
 }
@@ -126,7 +125,7 @@ fn expr(value: &Expr) -> u64 {
     }
 }
 
-/// A function's template arguments, as many as a comma and one more.
+/// Bytes of a callee's template arguments, 8 each; there is one more than the callee has commas.
 fn expr_of_template(callee: &Expr) -> u64 {
     match callee {
         Expr::Name(name) => 8 + 8 * name.matches(',').count() as u64,
@@ -134,7 +133,7 @@ fn expr_of_template(callee: &Expr) -> u64 {
     }
 }
 
-/// A member function is called on an object that may be made by a call.
+/// Bytes of a callee. The object of a member function can itself be the result of a call.
 fn expr_of_callee(callee: &Expr) -> u64 {
     match callee {
         Expr::Member(object, _) => expr(object),

@@ -49,7 +49,7 @@ pub fn tables(checked: &CheckedGraph, valid: &ValidSchedule, names: &Names<'_>, 
     Tables { rust: items.into_iter().collect(), descriptors }
 }
 
-/// Adds a table for each number of ranks. Its descriptors follow those of earlier tables.
+/// Adds a table for each number of ranks. The descriptors of each table follow those of earlier tables in the file.
 fn schedules(graph: &TaskGraph, schedule: &Schedule, descriptors: &mut Vec<u8>) -> Vec<TokenStream> {
     let table = |order| {
         let encoded = encode(graph, schedule, order);
@@ -161,7 +161,8 @@ fn kernel(
     }
 }
 
-/// A task that reads slots and looks at rows of empty ones, too: only the code of vector tasks' bodies leaves these out.
+/// A task that reads slots, including the rows of empty ones; `None` if there is none. Only the code generated for the body of a vector
+/// task skips empty slots.
 fn needs_whole_slots(graph: &TaskGraph) -> Option<&str> {
     let mut tasks = graph.tasks.iter().map(|(_, task)| task);
     let whole = tasks.find(|task| {
@@ -171,7 +172,7 @@ fn needs_whole_slots(graph: &TaskGraph) -> Option<&str> {
     whole.map(|task| task.label.as_str())
 }
 
-/// The route that the kernel makes; `made` is the number of its counter.
+/// The table of the route that the kernel makes; `made` is the number of the counter that says that the route is made.
 fn route(graph: &TaskGraph, schedule: &Schedule, used: &UsedCounters, made: u32) -> TokenStream {
     let Some(route) = &graph.route else { return quote!(None) };
     let (ids, tokens, before) = (route.ids.index(), route.tokens.index(), route.before as u32);

@@ -28,7 +28,7 @@ fn the_same_program_is_the_same_text() {
     assert_eq!(emitted(&checked).0, emitted(&moe_ffn(&Layer::SMALL)).0);
 }
 
-/// The device library finds the ids by their number, and a compiler that is asked for warnings has none.
+/// The device library finds the ids by their number, so no generated code names them. A compiler must not warn about that.
 #[test]
 fn tensors_that_only_a_route_reads_may_be_unused() {
     let checked = routed(&Layer::SMALL);
@@ -64,7 +64,7 @@ fn regions_are_views_in_the_terms_of_the_graph() {
     }
 }
 
-/// Blocks of tokens and row tiles can have one height, and are counted apart: tokens are there before any row is received.
+/// Blocks of tokens and row tiles of one height are counted separately, because a rank has tokens before it receives any row.
 #[test]
 fn blocks_of_all_tokens_are_no_row_tiles() {
     let layer = Layer { block: 3, ..Layer::TINY };

@@ -19,8 +19,8 @@ impl Tolerance {
     }
 }
 
-/// The caller's tensors whose bits may differ, in their order. A call adds the tolerance of its operator to the largest of what it reads: an
-/// operation that makes differences larger is not looked for.
+/// The caller's output tensors whose bits may differ from the reference, in order. For each call, the tolerance of its operator is added to
+/// the largest tolerance of the tensors that it reads. Operations that make differences larger are not considered.
 pub(super) fn tolerances(graph: &TaskGraph) -> Vec<(TensorId, Tolerance)> {
     let mut of_tensors: Arena<TensorId, Tolerance> = graph.tensors.iter().map(|_| Tolerance::default()).collect();
     for (_, phase) in graph.phases.iter() {

@@ -13,10 +13,10 @@ use crate::plan::{Buffer, BufferId, Call, Holds, VectorPlan};
 use barriers::barriers;
 use extents::{Extent, columns, extents, rows};
 
-/// Names that every such function uses itself.
+/// Names that the generated functions of vector tasks use themselves.
 const OWN: &[&str] = &["core", "ids", "pieces", "piece", "first", "rows", "stage"];
 
-/// The function. Its use of UB has its own name.
+/// The C++ function of a vector task. The layout of UB for it has the name `layout::<function>`.
 pub(super) fn vector(task: &Task, function: &str, plan: &VectorPlan, place: &dyn Fn(usize) -> String) -> Function {
     let mut scope = Scope::with(OWN);
     let params: Vec<String> = task.params.iter().map(|param| scope.new_name(&param.name)).collect();
@@ -47,9 +47,9 @@ struct Emitter<'a> {
     buffers: Arena<BufferId, String>,
     /// Names of the offsets of values in UB, which routines take as arguments.
     addresses: Arena<BufferId, String>,
-    /// The different numbers of elements that calls run over.
+    /// The distinct extents that calls run over.
     extents: Vec<Extent>,
-    /// The name of each of these numbers in the function.
+    /// The name of each extent's number of elements in the function.
     counts: Vec<String>,
     place: &'a dyn Fn(usize) -> String,
 }
@@ -89,7 +89,7 @@ impl Emitter<'_> {
         &self.plan.program.buffers[id]
     }
 
-    /// Offsets and sizes of the tiles' stages.
+    /// The declarations of the stages of tiles, with their offsets and sizes in UB.
     fn stages(&self) -> Vec<Stmt> {
         let staged = self.plan.program.buffers.iter().filter(|(_, buffer)| buffer.holds != Holds::Value);
         staged
@@ -100,7 +100,7 @@ impl Emitter<'_> {
             .collect()
     }
 
-    /// Checks that no argument is larger than its tile, and that a piece of it fits its stages.
+    /// Host checks that no argument is larger than its tile, and that a piece of it fits its stages.
     fn expected(&self) -> impl Iterator<Item = Stmt> {
         self.task.params.iter().zip(&self.params).enumerate().map(|(number, (param, argument))| {
             let is_stage = |buffer: &Buffer| {

@@ -51,8 +51,8 @@ pub(super) fn view(context: &Context<'_>, phase: &Phase, access: &Access) -> Exp
     }
 }
 
-/// The row of a tensor, counted in tokens, for the first token of the tile's chunk. The caller's tensors have all tokens, other tensors
-/// those of two chunks. `None` if it is the first row.
+/// The first token of the tile's chunk, as a row of a tensor, counted in tokens. The caller's tensors hold all tokens, other tensors those
+/// of two chunks. `None` if that row is the tensor's first.
 fn first_token(context: &Context<'_>, tensor: TensorId) -> Option<Expr> {
     let sizes = &context.graph.sizes;
     let chunk = || name("tile").dot("chunk");
@@ -74,7 +74,7 @@ fn own_expert(context: &Context<'_>) -> Expr {
     }
 }
 
-/// All of a tensor: of this rank, or of the tile's peer.
+/// A whole tensor: that of this rank, or of the tile's peer if `remote`.
 pub(super) fn whole(context: &Context<'_>, tensor: TensorId, remote: bool) -> Expr {
     let named = name(format!("tensor::{}", context.tensor_names[tensor]));
     if remote {
@@ -95,7 +95,8 @@ pub(super) fn declared(context: &Context<'_>, tensor: TensorId) -> String {
     format!("{kind}<{}>", tensor.element.ascendc())
 }
 
-/// The value of a loop over a constant range; columns count the ranges around a call, the innermost fastest.
+/// The number of the tile that a constant range selects: its loop variable plus `index`. `tile.column` counts the ranges around the call,
+/// the innermost fastest.
 fn iteration(phase: &Phase, range: Option<u32>, index: u32) -> Expr {
     let Some(range) = range else { return int(index) };
     let extent = phase.ranges[range as usize];

@@ -1,4 +1,4 @@
-//! A small tree of C++ and its printer. What is emitted is built here, and becomes text in one place.
+//! A small tree of C++ and its printer. Emitters build trees, and only the printer turns them into text.
 
 mod expr;
 mod item;

@@ -1,8 +1,8 @@
-//! Names of users as names of C++.
+//! Turns names of users into C++ names.
 
 use crate::collections::SortedSet;
 
-/// Words that no name may be.
+/// C++ keywords, which can't be names.
 const KEYWORDS: &[&str] = &[
     "alignas",
     "alignof",
@@ -78,7 +78,7 @@ const KEYWORDS: &[&str] = &[
     "xor",
 ];
 
-/// Letters, digits and single underscores; never a keyword.
+/// Turns text into a C++ name of letters, digits and single underscores; never a keyword.
 pub(in crate::emit) fn identifier(text: &str) -> String {
     let words = text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
     let mut name = words.collect::<Vec<_>>().join("_");
@@ -91,7 +91,7 @@ pub(in crate::emit) fn identifier(text: &str) -> String {
     name
 }
 
-/// The names that are taken in one C++ scope.
+/// The names that are already used in one C++ scope.
 #[derive(Clone, Debug, Default)]
 pub(in crate::emit) struct Scope {
     taken: SortedSet<String>,

@@ -1,4 +1,4 @@
-//! The printer: four spaces, lines of at most 120 columns, arguments below each other where they don't fit.
+//! The printer: indentation by four spaces, lines of at most 120 columns. Arguments that don't fit on the line are put below each other.
 
 use super::expr::Expr;
 use super::item::{Function, Item};

@@ -13,7 +13,7 @@ pub(in crate::emit) enum Stmt {
     Expr(Expr),
     /// `if (condition) { … }`.
     If(Expr, Vec<Stmt>),
-    /// `if MACRO { … }`: a condition that brings its own parentheses.
+    /// `if MACRO { … }`; the macro expands to the condition with its parentheses.
     IfMacro(String, Vec<Stmt>),
     /// `for (uint32_t counter = 0; counter < or <= bound; ++counter) { … }`.
     For { counter: String, compare: &'static str, bound: Expr, body: Vec<Stmt> },
@@ -59,7 +59,7 @@ impl Stmt {
         Self::For { counter: counter.to_owned(), compare: "<=", bound, body }
     }
 
-    /// A loop's first value.
+    /// The initial value of a loop's counter.
     pub(super) fn start() -> Expr {
         int(0u64)
     }

@@ -4,8 +4,8 @@ use crate::plan::{BufferId, Holds, Instruction, VectorPlan};
 use crate::units::Bytes;
 use hpmoe_kernels::op::Waits;
 
-/// For each call, whether a barrier of the vector pipe precedes it: it reads or overwrites what an earlier call wrote. The body is
-/// a loop, so what is open at its end is open at its start. Flags, not barriers, keep output stages apart.
+/// For each call, whether a barrier of the vector pipe must precede it, because it reads or overwrites what an earlier call wrote. The body
+/// is a loop, so writes that are pending at its end are pending at its start. Output stages need no barriers: flags order accesses to them.
 pub(super) fn barriers(plan: &VectorPlan) -> Vec<bool> {
     let program = &plan.program;
     let range = |id: BufferId| (plan.offsets[id], plan.offsets[id] + plan.bytes(id));

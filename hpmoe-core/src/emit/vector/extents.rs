@@ -1,9 +1,9 @@
-//! The number of elements that calls run over.
+//! The numbers of elements that calls run over.
 
 use super::super::cpp::{Expr, int, name};
 use crate::plan::{Buffer, Instruction, VectorPlan, Width};
 
-/// Columns at run time.
+/// The number of columns of a width at run time.
 pub(super) fn columns(width: Width, params: &[String]) -> Expr {
     match width {
         Width::Fixed(columns) => int(columns),
@@ -11,7 +11,7 @@ pub(super) fn columns(width: Width, params: &[String]) -> Expr {
     }
 }
 
-/// First row and number of rows of a piece, in a buffer.
+/// The first row of a piece and its number of rows, in a buffer.
 pub(super) fn rows(buffer: &Buffer) -> [Expr; 2] {
     if buffer.single { [int(0u64), int(1u64)] } else { ["first", "rows"].map(|number| name(number) * int(buffer.rows)) }
 }
@@ -19,7 +19,7 @@ pub(super) fn rows(buffer: &Buffer) -> [Expr; 2] {
 /// Rows and columns that a call runs over.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Extent {
-    /// For one row of the piece.
+    /// Rows of the buffer for each row of the piece.
     pub(super) rows: u32,
     pub(super) single: bool,
     pub(super) width: Width,
@@ -30,7 +30,7 @@ impl Extent {
         Self { rows: buffer.rows, single: buffer.single, width: buffer.width }
     }
 
-    /// The name of this number of elements: `count`, with columns and rows where other numbers differ in them.
+    /// The name of this number of elements: `count`, followed by columns and rows if those of other extents differ.
     pub(super) fn label(&self, all: &[Self], params: &[String]) -> String {
         let columns = match self.width {
             _ if all.iter().all(|other| other.width == self.width) => String::new(),
@@ -48,7 +48,7 @@ impl Extent {
     }
 }
 
-/// The extents of all calls in count form, each once.
+/// The distinct extents of all calls that take a number of elements.
 pub(super) fn extents(plan: &VectorPlan) -> Vec<Extent> {
     let mut extents = Vec::new();
     let counted = plan
