@@ -9,13 +9,13 @@ pub(crate) enum BodyFault {
     Operands { operation: String, given: Vec<OperandKind> },
     /// `user` takes the result of `operation`, which has none.
     NoResult { operation: String, user: String },
-    /// An operation without its element type.
+    /// An operation whose type argument is missing or is not an element type of values.
     ElementType {
         operation: String,
-        /// The type that is written in its place.
+        /// The type argument in the source; `None` if there is none.
         given: Option<String>,
     },
-    /// A value that was moved before.
+    /// A value that is used after it was moved.
     Moved { name: String },
     /// `&name` of a name that is a reference already.
     ReferenceToReference { name: String },
@@ -32,20 +32,21 @@ pub(crate) enum BodyFault {
     Iterations { task: String, most: usize },
     /// More operations than a body may have.
     Operations { task: String, most: usize },
-    /// An assignment to a tile, or of a number to a value.
+    /// An assignment to a tile, of a number to a value, or of a value to a number.
     Assigned { name: String },
-    /// An assignment of a value of another size.
+    /// An assignment to a value that would change its size.
     Resized { name: String, before: Shape, after: Shape },
-    /// An operation that needs to know how many rows and columns a broadcast value has.
+    /// An operation on a broadcast value that has no other value to take its size from.
     Open { operation: String },
-    /// A reshape whose number of rows is neither a divisor nor a multiple of the rows of the task's tiles.
+    /// A reshape whose operand or result has a number of rows that is not a multiple of `tile`, the rows of the task's smallest tile with
+    /// more than one row.
     NotByRows { operation: String, task: String, rows: usize, tile: usize },
-    /// An operation of a matrix core on a result that can only be stored, or a store of a result that is not a product
-    /// in L0C.
+    /// An operation of a matrix task on a result that is not a product. The store computes operations such as `relu`, so only the store can
+    /// follow them.
     AfterProduct { operation: String },
-    /// A product of tiles of floats stored in a tile of whole numbers.
+    /// A product of tiles of floats that is stored in a tile of whole numbers.
     WholeProduct { param: String, element: ElementType },
-    /// A tile with two writes.
+    /// A tile that is written twice.
     WrittenTwice { param: String },
     /// A write to a parameter taken by `&`.
     WrittenByRef { param: String },

@@ -5,19 +5,19 @@ use hpmoe_kernels::op::ElementType;
 /// Loops around a call that make no iteration space.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum LoopFault {
-    /// No loop gives the call rows.
+    /// A call outside any loop over ranks and rows.
     Outside,
     /// The loops choose no row tile, expert, send or token block; their variables, outermost first.
     NoItem { variables: Vec<String> },
-    /// The variable that a loop over row tiles or sends takes for an expert is not one.
+    /// A loop over row tiles or sends whose argument is not the variable of a loop over experts.
     NotAnExpert { item: String, variable: String },
     /// A loop that gives the call the same rows again.
     Repeated { variable: String },
     /// A send whose sender and receiver are one loop variable.
     SentToItself { send: String, rank: String },
-    /// A rank in brackets that the loops don't choose.
+    /// A rank in brackets that the loops around the call don't determine.
     UnknownRank { tensor: String },
-    /// Accessors with variables of other loops.
+    /// An accessor whose variables don't belong to the loops around the call.
     UnknownTile { tensor: String, accessor: String },
 }
 
@@ -80,19 +80,20 @@ pub(crate) enum CallFault {
     OuterRows { tensor: String, value: usize, most: u32 },
     /// A tile of a tile of a matrix whose outer tile is selected by a range.
     OuterMoves { tensor: String, size: u32 },
-    /// Accessors that the rows of a tensor don't have.
+    /// Accessors that don't exist for the kind of a tensor's rows.
     Accessors { tensor: String, rows: RowsFault },
-    /// The index of a tile that is neither a constant nor the variable of a range, with or without a constant. `variable` is a loop variable in it.
+    /// The index of a tile that is neither a constant nor the variable of a range, alone or plus a constant. `variable` is a loop variable
+    /// in the index; `range` says whether that loop runs over a range.
     Index { index: String, variable: String, range: bool },
-    /// A function of the module without a marker.
+    /// A call of a function of the module without a marker.
     Unmarked { name: String },
-    /// Another number of const arguments.
+    /// A call with too few or too many const arguments.
     ConstArity { task: String, expected: usize, given: usize },
     /// A const parameter that no argument determines.
     NotInferred { task: String, name: String, generics: Vec<String> },
-    /// A matrix task on a send.
+    /// A matrix task that is called for each send.
     MatrixTaskOfSend { task: String, send: String },
-    /// A call, other than a put, per send of once-sent tokens.
+    /// A task, other than a put, that is called for each send of once-sent tokens.
     OnceArrivals { task: String },
     /// A task that looks up rows through the route and is not a put.
     NotAPut { task: String },

@@ -4,7 +4,7 @@ use crate::memory::OnChipMemory;
 use crate::units::Bytes;
 use hpmoe_kernels::op::{ElementType, Shape};
 
-/// A task whose smallest legal piece needs more of a memory than there is.
+/// A task whose smallest legal piece needs more of a memory than its core has.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Overflow {
     pub(crate) memory: OnChipMemory,
@@ -18,10 +18,10 @@ pub(crate) struct Overflow {
 /// The smallest legal piece of a task.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Piece {
-    /// Sixteen rows of a product, all its columns, sixteen columns of the contraction.
+    /// Sixteen rows of a product, with all its columns, and sixteen columns of the contraction.
     Product {
         columns: u64,
-        /// The parameter that has a row or a column for each of them.
+        /// The parameter with a row or a column for each of the product's columns.
         weights: String,
     },
     /// One row of a vector task's tile, with all values that are alive at the same time.
@@ -46,10 +46,10 @@ pub(crate) enum Content {
     Accumulator { columns: u64 },
     /// Sixteen columns of a product's second operand, in one of two halves of L0B.
     Weights { rows: u64 },
-    /// A buffer of a vector task; tiles have two stages of it.
+    /// A buffer of a vector task; the buffer of a tile has two stages.
     Buffer { name: String, stages: u32, rows: u32, columns: u32, element: ElementType },
     /// A row that passes through UB.
     Row { columns: usize, element: ElementType },
-    /// The (token, k) of this many rows.
+    /// The (token, k) of `rows` rows.
     Origins { rows: usize },
 }

@@ -7,15 +7,15 @@ pub(crate) enum ChunkFault {
     SecondLoop { variable: String, first: String },
     /// A loop over chunks inside another loop.
     Nested { variable: String },
-    /// A tensor declared next to the loop.
+    /// A tensor declared next to the loop over chunks, rather than inside it.
     TensorOutside { tensor: String, chunk: String },
-    /// Another loop next to it.
+    /// Another loop next to the loop over chunks.
     LoopOutside { variable: String, chunk: String },
-    /// A task call next to it.
+    /// A task call next to the loop over chunks.
     CallOutside { task: String, chunk: String },
-    /// A route after tasks, which run over all tokens; they make its ids, or other things.
+    /// A route that is made after tasks that run over all tokens. `makes_ids` says whether these tasks make the route's ids.
     RouteOfTasks { ids: String, makes_ids: bool, chunk: String },
-    /// A tensor of once-sent rows.
+    /// A tensor of once-sent rows in a loop over chunks.
     Once { tensor: String, chunk: String },
     /// Experts' matrices made in the loop.
     Experts { tensor: String, chunk: String },

@@ -1,4 +1,4 @@
-//! A finding at its place, and the words that a user reads of it.
+//! A finding with its place in the source, and its text for users.
 
 use super::Finding;
 use proc_macro2::Span;

@@ -3,15 +3,15 @@
 use super::{Diagnostic, Finding, Site};
 use proc_macro2::Span;
 
-/// Why something can't be read, and where.
+/// A finding and its place, as the error of a function that reads source.
 pub(crate) type FindingAt = Box<(Span, Finding)>;
 
-/// Findings so far.
+/// The findings of a stage so far.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Errors {
     list: Vec<Diagnostic>,
     function: Option<String>,
-    /// The place of all findings, instead of their own places.
+    /// The place at which all findings are shown, if it is not their own.
     place: Option<Span>,
 }
 
@@ -37,7 +37,7 @@ impl Errors {
         self.function = function.map(str::to_owned);
     }
 
-    /// Shows later findings at this place, or at their own if it is `None`. Findings in a task of the library belong to its call.
+    /// Shows later findings at this place, or at their own places if it is `None`. Findings in a task of the library are shown at its call.
     pub(crate) fn shown_at(&mut self, place: Option<Span>) {
         self.place = place;
     }

@@ -1,13 +1,13 @@
 //! Faults in a task's attribute about its external operator.
 
-/// An argument of a task's attribute that can't be.
+/// A wrong argument of a task's attribute.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum ExternalFault {
     /// An argument in the wrong form; `form` is the right one.
     Form { form: String },
-    /// An argument without a file that it is about.
+    /// An argument about an external operator, without the argument `external` that names the operator's file.
     NoFile { attribute: String, argument: String },
-    /// An argument that stands there twice.
+    /// An argument that is given twice.
     Twice { argument: String },
     /// A text that is not a path relative to the package.
     Path { path: String },

@@ -9,19 +9,19 @@ pub(crate) enum HelperFault {
     Task { name: String },
     /// The function calls itself, directly or through another function.
     Recursive { name: String },
-    /// Another number of arguments.
+    /// A call with too few or too many arguments.
     Arity { name: String, expected: usize, given: usize },
-    /// Another number of const arguments.
+    /// A call with too few or too many const arguments.
     Sizes { name: String, expected: usize, given: usize },
-    /// A const parameter that no argument gives.
+    /// A const parameter that no argument determines.
     NotInferred { name: String, size: String },
-    /// Another number of names than there are results.
+    /// A `let` with fewer or more names than the function has results.
     Results { results: usize, names: usize },
     /// A function with several results used where one value is needed.
     Several { name: String, results: usize },
-    /// A tile or a number for a value.
+    /// A tile or a number for a parameter that takes a value; `tile` says which.
     TakesValue { name: String, param: String, tile: bool },
-    /// A tile or a value for a number.
+    /// A tile or a value for a parameter that takes a number.
     TakesNumber { name: String, param: String },
     /// A value of a different size than the parameter states; rows and columns.
     Size { name: String, param: String, stated: [usize; 2], given: [usize; 2] },

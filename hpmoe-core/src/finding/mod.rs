@@ -86,9 +86,9 @@ pub(crate) enum Finding {
         index: u32,
         /// Rows or columns of a tile.
         size: u32,
-        /// Rows or columns of the tensor, or of its tile that this one is cut of.
+        /// Rows or columns of the tensor, or of the outer tile, that the tile is cut from.
         extent: u32,
-        /// Whether it is cut of a tile.
+        /// Whether the tile is cut from an outer tile.
         inside: bool,
         along: Dimension,
         /// Whether a constant gives the index, rather than a range.
@@ -98,7 +98,7 @@ pub(crate) enum Finding {
     StillWritten { tensor: String, variable: String, writer: Site },
     /// A call that reads elements it also writes.
     InPlace { tensor: String },
-    /// Tiles that fit by their types and end differently at run time; `at` is the operation that takes both.
+    /// Tiles that fit by their types, but differ in their sizes at run time; `at` is the operation that takes both.
     Uneven { task: String, operation: String, at: Site, left: RealOperand, right: RealOperand },
     /// A matrix whose rows lie too far apart to be copied to a matrix core; `step` and `most` count elements.
     LongRow { tensor: String, step: u32, most: u32 },
@@ -106,7 +106,7 @@ pub(crate) enum Finding {
     OutputUnwritten { tensor: String },
     /// A write to a tensor that the taskflow takes by `&`.
     ReadOnly { tensor: String, declared: Site },
-    /// Two calls that write the same elements in no order, or one that writes them by two arguments.
+    /// Two calls that write the same elements in no order, or one call that writes the same elements through two arguments.
     TwoWriters { tensor: String, first: Option<Site> },
     /// A call whose iterations over `variable` write the same elements.
     WrittenByEach { tensor: String, variable: String },
@@ -120,7 +120,7 @@ pub(crate) enum Finding {
     NoEffect {
         task: String,
         param: String,
-        /// The form of what stands in place of a store, if there is one.
+        /// The form of the item that is written instead of a store, if there is one.
         instead: Option<NotAStore>,
     },
     /// A call or a declaration that the compiler can't carry out.
@@ -129,7 +129,7 @@ pub(crate) enum Finding {
     Body(BodyFault),
     /// A call of a helper function that the compiler can't carry out.
     Helper(HelperFault),
-    /// An argument of a task's attribute that says something wrong of an external operator.
+    /// A wrong argument of a task's attribute about its external operator.
     External(ExternalFault),
     /// Something that a loop over chunks can't have.
     Chunk(ChunkFault),
@@ -137,7 +137,7 @@ pub(crate) enum Finding {
     Route(RouteFault),
 }
 
-/// The item in a task that takes the place of a store.
+/// An item of a task that is written instead of a store.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum NotAStore {
     /// `let h = value;`
@@ -166,7 +166,7 @@ pub(crate) enum NameKind {
     Accessor,
 }
 
-/// A way along a tensor or a tile.
+/// A dimension of a tensor or a tile.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Dimension {
     Rows,

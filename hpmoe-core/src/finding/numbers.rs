@@ -9,9 +9,9 @@ pub(crate) enum ConstantFault {
     Open { name: String },
     /// The constant is left open, but is not a tile size.
     OpenButNoTileSize { name: String },
-    /// A build sets it to an f32.
+    /// A build setting of a `usize` constant that is an f32.
     SetToNumber { name: String, value: f32 },
-    /// A build sets the number to a value that is not finite.
+    /// A build setting of an f32 constant that is not finite.
     SetNotFinite { name: String, value: f32 },
     /// A step of its computation leaves the range of `usize`.
     Overflow { operator: &'static str },
@@ -21,7 +21,7 @@ pub(crate) enum ConstantFault {
     OfParameter { parameter: String },
     /// A literal of a different type than `usize`.
     Suffix { suffix: String },
-    /// A literal of another type.
+    /// A literal that is not a whole number.
     NotWhole,
     /// A block of several statements.
     NotOneExpression,
@@ -33,11 +33,11 @@ pub(crate) enum ConstantFault {
     OfType { name: String, ty: String },
     /// A number below zero.
     Negative,
-    /// An operator that is not computed.
+    /// An operator that the compiler doesn't compute in constants.
     Operator { sign: String },
     /// `/`, `%` or `div_ceil` by 0.
     DivisionByZero { operator: &'static str },
-    /// A method that is not computed.
+    /// A method that the compiler doesn't compute in constants.
     Method { name: String },
     /// Any other expression.
     NotComputable,
@@ -48,15 +48,15 @@ pub(crate) enum ConstantFault {
 pub(crate) enum NumberFault {
     /// A path to another module.
     OtherModule,
-    /// The name of a size.
+    /// The name of a `usize` constant, used as an f32.
     IsSize { name: String },
     /// The name of a constant that is neither a usize nor an f32.
     OfType { name: String, ty: String },
     /// A literal that is not a number.
     Literal,
-    /// A whole number.
+    /// A whole number, used as an f32.
     Whole { digits: String },
-    /// A literal of another type.
+    /// A literal with a suffix of another type than f32.
     OtherType { digits: String, suffix: String },
     /// Digits that are not an f32.
     NotF32 { digits: String },
@@ -64,7 +64,7 @@ pub(crate) enum NumberFault {
     NotFinite { expression: String },
     /// An operation that needs a value, but has only numbers.
     NeedsValue { operation: String },
-    /// An operator that is not computed.
+    /// An operator that the compiler doesn't compute in numbers.
     Operator,
     /// `as` a different type than f32.
     Cast { ty: String },
@@ -91,13 +91,13 @@ pub(crate) enum RangeFault {
     Experts { experts: usize, most: usize },
     /// More places for experts than descriptors can name.
     Spare { spare: usize, most: usize },
-    /// A largest number of chunks that launches can't choose from.
+    /// A value of `CHUNKS_AT_MOST` that is neither 0 nor a power of two up to `most`.
     Chosen { value: usize, most: usize },
     /// More (token, k) than 32 bits can number.
     Tokens { tokens: usize, top_k: usize },
 }
 
-/// The things that the size in a loop's head counts.
+/// The quantity that the size in a loop's head states.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum LoopSize {
     Chunks,

@@ -23,9 +23,9 @@ pub(crate) enum RouteFault {
     Chunks { chunks: usize, most: usize },
     /// More iteration spaces than the tables have room for.
     Spaces { spaces: usize, most: usize },
-    /// A tensor without a row for each token, whose tokens are taken.
+    /// A tensor that a route takes its tokens from, although it has no row for each token.
     NoTokens { name: String },
-    /// Ids that the taskflow makes without `&`, or a parameter with it.
+    /// Ids that the taskflow makes, passed without `&`; or a parameter passed with `&`.
     Reference { name: String, by_reference: bool },
     /// A taskflow without a parameter that has a row for each token, which gives the number of tokens of a kept route.
     WithoutTokens { taskflow: String },
@@ -33,7 +33,7 @@ pub(crate) enum RouteFault {
     Late { ids: String, route: Site },
     /// A matrix task that writes ids.
     Matrix { ids: String, task: String },
-    /// A tensor of tokens that are sent once.
+    /// A tensor of once-sent rows in a kernel that makes its own route.
     Once { tensor: String },
     /// A call that reads slots before the route is made; only the route knows which slots are empty.
     Slots { tensor: String },

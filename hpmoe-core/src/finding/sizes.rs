@@ -32,12 +32,12 @@ pub(crate) enum RealOperand {
     },
     /// Rows of a block of tokens.
     Tokens(usize),
-    /// Columns taken two by two.
+    /// A requirement of an operation: an even number of columns, taken as pairs.
     ColumnPairs,
-    /// All columns that a type states.
+    /// A requirement of an operation: all columns that a type states.
     AllColumns(u64),
     /// Ids for each row of a value.
     Ids(RealSize),
-    /// So many rows taken together.
+    /// A requirement of an operation: rows in groups of this many.
     Together(u64),
 }

@@ -25,7 +25,7 @@ pub(crate) enum SyntaxFault {
     Cfg,
     /// `use hpmoe_runtime::tasks::*`.
     LibraryGlob,
-    /// An attribute of ours with an argument that it doesn't take.
+    /// An attribute of hpmoe with an argument that it doesn't take.
     AttributeArgument {
         attribute: String,
         /// The argument's name, if it has one.
@@ -55,7 +55,7 @@ pub(crate) enum SyntaxFault {
     TaskAssignment,
     /// `if` or `match` in a task.
     TaskIf,
-    /// A call of something else than a function of the module by its name, in a task.
+    /// A call in a task of something other than a function of the module by its name.
     TaskCall,
     /// A macro call in a task.
     TaskMacro,
@@ -132,11 +132,11 @@ pub(crate) enum PartFault {
     Recursive { name: String },
     /// The call is inside of a loop over one of the ranks, experts or rows.
     InLoop { variable: String },
-    /// Another number of arguments.
+    /// A call with too few or too many arguments.
     Arity { name: String, expected: usize, given: usize },
-    /// Something else than the caller's ranks or route.
+    /// Something other than the caller's ranks or route.
     Argument { takes: String, what: &'static str },
-    /// A part of a tensor.
+    /// A part of a tensor, passed to a parameter that takes the whole tensor.
     WholeTensor { name: String },
     /// A tensor by value, or by a reference of a different kind than the call takes.
     TensorForm { given: String, wanted: String },
@@ -146,7 +146,7 @@ pub(crate) enum PartFault {
     NotMut { name: String },
     /// The taskflow makes its own route.
     MakesRoute { name: String },
-    /// Another number of const arguments.
+    /// A call with too few or too many const arguments.
     ConstArity { name: String, expected: usize, given: usize },
     /// A const argument left to inference although no tensor has its size.
     ConstNotInferred { name: String, parameter: String },

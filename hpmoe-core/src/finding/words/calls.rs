@@ -99,7 +99,7 @@ impl RemoteFault {
     }
 }
 
-/// The rows lie at the other end of the send.
+/// The message for rows or matrices that lie on another rank than the access says.
 fn elsewhere(tensor: &str, what: &str, rank: &str) -> Sentence {
     (
         format!("`{tensor}` of this rank doesn't have the {what}"),

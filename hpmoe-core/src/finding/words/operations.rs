@@ -94,7 +94,7 @@ pub(super) fn list() -> String {
     format!("the operations are {}", names.join(", "))
 }
 
-/// An operation that the cores of a task don't have.
+/// The message for an operation that the cores of a task don't have.
 pub(super) fn wrong_core(
     operation: &str,
     kind: TaskKind,
@@ -126,7 +126,7 @@ pub(super) fn wrong_core(
     (format!("{} have no `{operation}`", plural(&kind)), help)
 }
 
-/// Operands of different kinds than an operation takes.
+/// The message for operands of different kinds than an operation takes.
 pub(super) fn operands(operation: &str, given: &[OperandKind]) -> Sentence {
     use OperandKind::{Number, Size, Tile, Value};
     let known: Vec<&[OperandKind]> = ops::named(operation).map(|operation| operation.operands).collect();
@@ -167,7 +167,7 @@ mod tests {
     use crate::constant::Overrides;
     use crate::front::{front, modules};
 
-    /// A recipe is advice that works.
+    /// Every recipe must compile.
     #[test]
     fn every_recipe_is_accepted() {
         for (names, code) in RECIPES {
