@@ -14,7 +14,7 @@ use syn::ItemMod;
 pub use latency::times_as_long;
 pub use words::Surface;
 
-/// The part of the estimated latency that fixed sizes may cost before a build says so.
+/// The part of the estimated latency that fixed sizes may cost before a build warns.
 const COSTLY: f64 = 0.1;
 
 /// Fixed tile sizes that cost more than a tenth of a kernel's estimated latency.
@@ -77,11 +77,11 @@ pub struct BuiltKernel<'a> {
     pub front: &'a Front,
 }
 
-/// The tile sizes that the source or the build fixes, if they cost more than a tenth of the kernel's estimated latency; otherwise `None`.
-/// Also `None` for a kernel that can't have the expected launches.
+/// The tile sizes that the source or the build fixes, if they cost more than a tenth of the kernel's estimated latency. `None` if they cost
+/// less, or if the kernel can't have the expected launches.
 ///
-/// If no size is fixed, nothing is estimated. If many small tiles are fixed, their latency is computed from the work of their cores, which takes
-/// no longer for more tiles.
+/// If no size is fixed, nothing is estimated. If many small tiles are fixed, their latency is computed from the work of their cores,
+/// because replaying queues takes longer with more tiles.
 #[must_use]
 pub fn costly_sizes(built: BuiltKernel<'_>, target: &Target, expected: Expected) -> Option<CostlySizes> {
     let BuiltKernel { module, set, open, front: own } = built;
@@ -135,7 +135,7 @@ fn fixed_names(module: &ItemMod, set: &Overrides) -> Vec<String> {
     names
 }
 
-/// The constants of a kernel that is launched as expected.
+/// The constants of a kernel, with the expected number of tokens as `TOKENS`.
 fn for_launches(mut constants: Overrides, expected: Expected) -> Overrides {
     if let Some(tokens) = expected.tokens {
         constants.insert("TOKENS".to_owned(), tokens.into());

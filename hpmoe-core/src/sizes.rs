@@ -22,8 +22,7 @@ use syn::ItemMod;
 ///
 /// # Errors
 ///
-/// A sentence, if the expected number of ranks does not divide the experts, or if a rank can't have the expected number of
-/// tokens.
+/// A sentence, if a launch can't have the expected number of ranks (1 to 256), or a rank can't have the expected number of tokens.
 pub fn open_sizes(
     module: &ItemMod,
     set: &Overrides,

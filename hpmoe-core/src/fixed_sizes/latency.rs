@@ -5,16 +5,16 @@ use crate::schedule::{Estimate, busy, estimate};
 use crate::sizes::Expected;
 use crate::target::Target;
 
-/// If cores are busy for this many times the latency of other sizes, no replay is needed, which might take seconds.
+/// If cores are busy for more than this many times the latency with other sizes, queues are not replayed, which could take seconds.
 const CLEARLY: f64 = 1.5;
 
 /// An estimated latency in microseconds: the geometric mean of the latencies with even and with uneven tokens, as in the choice of
 /// open sizes.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Latency {
-    /// Queues were replayed.
+    /// The latency according to a replay of the queues.
     Replayed(f64),
-    /// The time for which cores are busy.
+    /// A lower bound: the time for which cores are busy.
     Busy(f64),
 }
 
@@ -39,12 +39,13 @@ pub fn times_as_long(
     Some(quick_latency(flows, target, expected, &others)?.us() / others.us())
 }
 
-/// The replayed latency.
+/// The latency according to a replay of the queues.
 pub(super) fn latency(flows: &[CheckedGraph], target: &Target, expected: Expected) -> Option<Latency> {
     sum(flows, expected, |flow, ranks| estimate(flow, target, ranks, |_| true)).map(Latency::Replayed)
 }
 
-/// The latency, which is not replayed if cores are busy for clearly longer than with other sizes.
+/// The latency according to a replay, or only the time for which cores are busy if that is clearly longer than the latency with other
+/// sizes.
 pub(super) fn quick_latency(
     flows: &[CheckedGraph],
     target: &Target,

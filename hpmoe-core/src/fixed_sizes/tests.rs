@@ -6,7 +6,7 @@ const FORWARD: &str = include_str!("../../../ui-tests/kernels/ffn.rs");
 const LARGE: &str = "HIDDEN=7168,INTER=2048,EXPERTS=64,TOP_K=8,TOKENS=4096";
 const ALL: [&str; 5] = ["BLOCK", "COLUMNS", "PUT", "TILE_M", "TILE_N"];
 
-/// The forward layer with all of its tile sizes open but some.
+/// The forward layer with the given tile sizes fixed and all others open.
 fn module(fixed: &[(&str, usize)]) -> ItemMod {
     let module = modules(FORWARD).unwrap().remove(0);
     let module = leaving_open(&module, &ALL.map(str::to_owned));
@@ -25,7 +25,7 @@ fn costly(module: &ItemMod, settings: &str, expected: Expected) -> Option<Costly
     costly_sizes(BuiltKernel { module, set: &set, open: &open, front: &front }, &target, expected)
 }
 
-/// The sizes that a build chooses.
+/// The sizes that a build chooses if all are open.
 fn chosen(settings: &str) -> NamedSizes {
     open_sizes(&module(&[]), &parse_settings(settings).unwrap(), &Target::ascend_a3(), Expected::default()).unwrap()
 }
@@ -81,7 +81,7 @@ fn sizes_that_the_build_sets_are_said_to_be_set() {
     assert!(costly.text(Surface::Build).contains("out of `HPMOE_SET` or `.set(..)`"));
 }
 
-/// Tall tiles are good for many rows of an expert, and cost nothing for few.
+/// Tall tiles save time if an expert has many rows, and cost none if it has few.
 #[test]
 fn sizes_are_judged_for_the_launches_that_are_expected() {
     let narrow = module(&[("TILE_N", 64)]);

@@ -13,13 +13,13 @@ pub struct Expected {
 }
 
 impl Expected {
-    /// The ranks of the launches: the expected number, or the most up to [`RANKS`] that share the experts.
+    /// The ranks of the launches: the expected number or, by default, the largest number up to [`RANKS`] that divides the experts.
     pub(crate) fn ranks_for(self, experts: usize) -> u32 {
         let shared = |ranks: &u32| experts % *ranks as usize == 0;
         self.ranks.unwrap_or_else(|| (1..=RANKS).rev().find(shared).unwrap_or(1))
     }
 
-    /// The expected launches that are estimated, if a kernel takes `tokens` tokens: all with at most [`MOST_TOKENS`].
+    /// The expected launches with at most [`MOST_TOKENS`] tokens per rank, as estimates use them. `tokens` is the kernel's `TOKENS`.
     pub(crate) fn estimated(self, tokens: Option<usize>) -> Self {
         let many = self.tokens.or(tokens).is_some_and(|tokens| tokens > MOST_TOKENS);
         Self { tokens: if many { Some(MOST_TOKENS) } else { self.tokens }, ..self }
@@ -49,8 +49,8 @@ impl fmt::Display for Expected {
     }
 }
 
-/// The maximum number of tokens per rank in an estimate: more of them have more of the same tiles, and would be replayed for minutes.
+/// The maximum number of tokens per rank in an estimate. More tokens only make more of the same tiles, and their replay would take minutes.
 const MOST_TOKENS: usize = 1 << 16;
 
-/// The default number of ranks for which sizes are chosen. With more ranks, an expert has more rows and a rank fewer experts.
+/// The default number of ranks for which sizes are chosen. With more ranks, each expert has more rows, and each rank has fewer experts.
 const RANKS: u32 = 8;

@@ -5,15 +5,15 @@ use crate::front::ReadModule;
 use crate::syntax::Overrides;
 use crate::tuned::{NamedSizes, overrides};
 
-/// The sizes that divide columns, or rows of matrices. Their numbers of tiles depend only on them and on the tensors.
+/// The sizes of tiles along columns, or along rows of matrices. The number of such tiles depends only on the size and the tensors.
 const OF_COLUMNS: [&str; 4] = ["TILE_N", "GRAD_M", "GRAD_N", "COLUMNS"];
-/// The sizes that divide the tokens of a rank.
+/// The sizes of tiles along the tokens of a rank.
 const OF_TOKENS: [&str; 2] = ["BLOCK", "PUT"];
-/// The columns of a fractal of the matrix cores, and 32 bytes of bf16: smaller tiles take as much room.
+/// Columns of a fractal of the matrix cores: 32 bytes of bf16. Narrower tiles take as much room.
 const GRAIN: usize = 16;
 
-/// Makes each size that is larger than all that it divides as small as it can be with the same tiles: 256 columns for a tensor of 80
-/// become 80.
+/// Reduces each size that exceeds every dimension it divides to the smallest one with the same tiles: 256 columns become 80 for a tensor of
+/// 80 columns.
 pub(super) fn fitted(module: &mut ReadModule, set: &Overrides, mut sizes: NamedSizes) -> NamedSizes {
     let Ok(flows) = module.check(&overrides(set, &sizes)) else { return sizes };
     let tokens = flows.iter().map(|flow| flow.graph().sizes.tokens).max().unwrap_or(usize::MAX);
@@ -55,12 +55,12 @@ fn with(sizes: &NamedSizes, name: &str, size: usize) -> NamedSizes {
     other
 }
 
-/// The ranges that divide the items of each phase of each taskflow into tiles.
+/// The extents of the constant ranges around each phase of each taskflow, which are numbers of tiles.
 fn tiles(flows: &[CheckedGraph]) -> Vec<Vec<u32>> {
     flows.iter().flat_map(|flow| flow.graph().phases.iter().map(|(_, phase)| phase.ranges.clone())).collect()
 }
 
-/// Whether all ranges that are longer with a smaller size are one tile with this size.
+/// Whether every range that is longer with the smaller size has a single tile with this size.
 fn covers(tiles: &[Vec<u32>], smaller: &[Vec<u32>]) -> bool {
     let mut ranges = tiles.iter().flatten().zip(smaller.iter().flatten());
     ranges.all(|(length, smaller)| length == smaller || *length == 1)

@@ -2,8 +2,8 @@
 
 use super::latency::Latency;
 
-/// A tile size: the values that it may get, ascending, the place of the one that the search begins with, and the place of the least one
-/// that it tries. Values below are for kernels whose memories hold no larger tiles.
+/// A tile size and the values that it may get, ascending. `first` is the index of the value that the search begins with, `least` that of
+/// the smallest value that it tries. Values below `least` are only for kernels whose memories hold no larger tiles.
 ///
 /// With fewer than 128 rows or columns a matrix core reads operands for longer than it multiplies. Even routings hide that, since HBM is
 /// slower still; an expert that many more tokens choose would take half as long again.
@@ -29,14 +29,15 @@ impl Ladder {
         now.mean < before.mean * (1.0 - self.gain) && self.even_below(before).is_none_or(|even| now.even < even)
     }
 
-    /// The latency with even tokens that another size must stay below, if it must.
+    /// The latency with even tokens that another size must stay below; `None` if the ladder sets no such limit.
     pub(super) fn even_below(&self, before: &Latency) -> Option<f64> {
         self.even.map(|gain| before.even * (1.0 - gain))
     }
 
-    /// The places to try from a place: its neighbours. For the columns of products and for gradients, all places, because good and bad
-    /// sizes alternate there, depending on a narrow last tile or cores without a tile. For puts, the places up to two away: if a larger put
-    /// saves nothing because it leaves few rows for an expert's last put, the next larger one may save much.
+    /// The indices of the values to try if the current value has index `from`: its neighbours. For the columns of products and for
+    /// gradients, these are all values, because good and bad sizes alternate there, depending on a narrow last tile or cores without a
+    /// tile. For puts, values up to two steps away: if a larger put saves nothing because it leaves few rows for an expert's last put, the
+    /// next larger one may save much.
     pub(super) fn tried(&self, from: usize) -> impl Iterator<Item = usize> {
         let far = match self.name {
             "TILE_N" | "GRAD_M" | "GRAD_N" => self.values.len(),
@@ -54,20 +55,20 @@ pub(super) const PRODUCT_COLUMNS: Ladder =
 /// The rows of products.
 pub(super) const PRODUCT_ROWS: Ladder =
     Ladder { name: "TILE_M", values: &[16, 32, 64, 128, 256], first: 3, least: 2, even: Some(0.012), gain: 0.005 };
-/// The ladders of kernels with gradients, whose tiles are more than half of the work and have all rows of an expert with any
-/// size.
+/// The rows of products in kernels that also have gradients. Gradient tiles are more than half of the work there, and have all rows of an
+/// expert with any size.
 pub(super) const ROWS_BESIDE_GRADIENTS: Ladder = Ladder { even: Some(0.011), ..PRODUCT_ROWS };
 /// The part of the estimated latency that tiles of products must save if they have fewer rows than the first ones. They save most in layers that
 /// mainly send rows. With 0.02, some layers take up to 14 % longer if tokens are distributed unevenly.
 pub(super) const GAIN_OF_LOW_TILES: f64 = 0.05;
 
-/// The rows of puts. Short rows want many: a put of one KiB takes as long as a put of four.
+/// The rows of puts. Puts of short rows need many rows: a put of 1 KiB takes as long as one of 4 KiB.
 pub(super) const PUTS: Ladder =
     Ladder { name: "PUT", values: &[2, 4, 8, 16, 32, 64, 128], first: 2, least: 2, even: Some(0.01), gain: 0.01 };
 /// Larger puts must save [`GAIN_OF_FEW_PUTS`] if the rows of a rank for an expert make fewer puts than this. Cores then have unlike numbers of
 /// rows, which the estimate does not show. In the simulator, layers with long rows take up to 7 % longer, but some with short rows half the time.
 pub(super) const FEW_PUTS: usize = 4;
-/// The part of the estimated latency that larger puts must save if there are [`FEW_PUTS`].
+/// The part of the estimated latency that larger puts must save if there would be fewer than [`FEW_PUTS`].
 pub(super) const GAIN_OF_FEW_PUTS: f64 = 0.1;
 /// The rows that a put may always have, regardless of their bytes.
 pub(super) const ROWS_OF_PUTS: usize = 16;

@@ -26,17 +26,18 @@ pub(super) struct Search<'a> {
     set: &'a Overrides,
     target: &'a Target,
     expected: Expected,
-    /// Tokens of the estimated launches, unless they are the kernel's `TOKENS`.
+    /// Tokens per rank of the estimated launches; `None` for the kernel's `TOKENS`.
     tokens: Option<usize>,
-    /// The ladder of each size, and the place of a size on its ladder, have the same index.
+    /// The ladder of each open size. In a combination of sizes, the number at the same index is the index of the size's value on its
+    /// ladder.
     pub(super) ladders: Vec<Ladder>,
-    /// Rows per rank for an expert.
+    /// Rows that a rank sends to an expert on average.
     rows: usize,
     /// Bytes of the longest row that a task puts.
     row_bytes: usize,
-    /// The ladders of the sizes that each taskflow depends on, by index.
+    /// For each taskflow, the indices of the ladders of the sizes that it depends on.
     of_flows: Vec<Vec<usize>>,
-    /// For each taskflow, all places tried on its ladders.
+    /// For each taskflow, the results of all combinations of its sizes that have been estimated.
     known: Vec<HashMap<Vec<usize>, Known>>,
 }
 
@@ -51,7 +52,7 @@ pub(super) enum Known {
 }
 
 impl Known {
-    /// Whether this is enough for a caller that needs less than `below` microseconds with even tokens.
+    /// Whether this result suffices for a caller that needs less than `below` microseconds with even tokens.
     pub(super) fn answers(&self, below: Option<f64>) -> bool {
         !matches!(self, Self::Slow(even) if below.is_none_or(|below| *even < below))
     }
@@ -75,7 +76,7 @@ impl<'a> Search<'a> {
         Self { name, module, set, target, expected, tokens, ladders, rows: 0, row_bytes: 0, of_flows, known }
     }
 
-    /// The best sizes; those that the search begins with, if the kernel can have none.
+    /// The best sizes. If the kernel can have none of those tried, the sizes that the search begins with.
     pub(super) fn best(mut self) -> Result<NamedSizes, String> {
         let first: Vec<usize> = self.ladders.iter().map(|ladder| ladder.first).collect();
         let Some((places, time)) = self.lowered(&first)? else { return Ok(self.sizes(&first)) };
@@ -87,7 +88,7 @@ impl<'a> Search<'a> {
         Ok(fitted(&mut self.module, self.set, sizes))
     }
 
-    /// The first sizes that the kernel can have, and their time.
+    /// The first combination of sizes that the kernel can have, and its latency.
     fn lowered(&mut self, first: &[usize]) -> Result<Option<(Vec<usize>, Latency)>, String> {
         for places in lower(first) {
             self.check_tokens(&places)?;
@@ -98,7 +99,7 @@ impl<'a> Search<'a> {
         Ok(None)
     }
 
-    /// The taskflows with sizes that the kernel can have.
+    /// The checked taskflows with these sizes; empty if the kernel can't have them.
     pub(super) fn flows(&mut self, places: &[usize]) -> Vec<CheckedGraph> {
         self.module.check(&self.settings(places)).unwrap_or_default()
     }
@@ -148,7 +149,7 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// Whether no taskflow does much but read weights: its experts have [`FEW_ROWS`], and none of its tiles needs all rows of one.
+    /// Whether all taskflows mainly read weights: their experts have at most [`FEW_ROWS`] rows, and no tile needs all rows of an expert.
     fn reads_weights(&self, flows: &[CheckedGraph]) -> Result<bool, String> {
         for flow in flows {
             let Sizes { experts, tokens, top_k, .. } = flow.graph().sizes;
@@ -160,7 +161,7 @@ impl<'a> Search<'a> {
         Ok(true)
     }
 
-    /// All that is set with these sizes, and the expected tokens.
+    /// The constants that the build sets, these sizes, and the expected number of tokens.
     fn settings(&self, places: &[usize]) -> Overrides {
         let mut all = overrides(self.set, &self.sizes(places));
         if let Some(tokens) = self.tokens {
@@ -169,7 +170,7 @@ impl<'a> Search<'a> {
         all
     }
 
-    /// Checks that a rank can have the expected tokens, if the kernel can have these sizes.
+    /// Checks that a rank can have the expected number of tokens, if the kernel can have these sizes.
     fn check_tokens(&mut self, places: &[usize]) -> Result<(), String> {
         let Some(tokens) = self.expected.tokens else { return Ok(()) };
         let Ok(flows) = self.module.check(&overrides(self.set, &self.sizes(places))) else { return Ok(()) };
@@ -181,8 +182,8 @@ impl<'a> Search<'a> {
         Err(format!("kernel `{kernel}` takes 1 to {most} tokens per rank (`TOKENS`), but the build expects {tokens}"))
     }
 
-    /// The places to try for a size. The rows of a gradient's tiles are tried with all columns: where tall tiles don't save without narrower
-    /// ones, or narrow ones without taller, both together may.
+    /// The combinations to try for a size. The rows of a gradient's tiles are tried with all columns: taller tiles may save time only
+    /// together with narrower ones.
     fn moves(&self, ladder: usize, places: &[usize]) -> Vec<Vec<usize>> {
         let with = |ladder: usize, place: usize, places: &[usize]| {
             let mut next = places.to_vec();
@@ -200,7 +201,7 @@ impl<'a> Search<'a> {
         moves
     }
 
-    /// Gives one size after the other the value that saves most time, until none saves any.
+    /// Changes one size after another to values that save enough time, until no change saves enough.
     fn descend(&mut self, mut places: Vec<usize>, mut time: Latency) -> Result<Vec<usize>, String> {
         loop {
             let before = places.clone();
@@ -219,7 +220,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// A ladder, with what a step on it must save.
+    /// The ladder of a size, with the part of the latency that a step from value `from` to value `to` must save.
     fn wanted(&self, ladder: usize, from: usize, to: usize) -> Ladder {
         let ladder = self.ladders[ladder];
         let value = ladder.values[to];
@@ -250,7 +251,7 @@ impl<'a> Search<'a> {
         Ok(Some(sum))
     }
 
-    /// The estimated latency of one taskflow, known if only sizes that it doesn't depend on have changed since it was estimated.
+    /// The estimated latency of one taskflow. It is not estimated again if only sizes that the taskflow doesn't depend on have changed.
     fn time_of_flow(&mut self, flow: usize, places: &[usize], below: Option<f64>) -> Result<Known, String> {
         let own: Vec<usize> = self.of_flows[flow].iter().map(|&ladder| places[ladder]).collect();
         if let Some(known) = self.known[flow].get(&own).filter(|known| known.answers(below)) {
@@ -272,7 +273,7 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// The ranks that are expected.
+    /// The expected number of ranks.
     fn ranks(&self, experts: usize) -> Result<u32, String> {
         match self.expected.ranks {
             None => Ok(self.expected.ranks_for(experts)),
@@ -285,7 +286,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Whether a put has more than [`BYTES_OF_PUTS`], and more rows than a put may always have.
+/// Whether a put has more bytes than [`BYTES_OF_PUTS`], and more rows than a put may always have.
 fn is_large(put: usize, row_bytes: usize) -> bool {
     put > ROWS_OF_PUTS && put * row_bytes > BYTES_OF_PUTS
 }
@@ -297,8 +298,8 @@ fn bytes_of_put_rows(graph: &TaskGraph) -> usize {
     rows.map(|shape| shape.cols * shape.element.bytes()).max().unwrap_or_default()
 }
 
-/// The places to begin with, in the order in which they are tried: the first ones, then one size made smaller, then all of them, until the
-/// kernel's memories hold the tiles.
+/// The combinations to begin with, in the order in which they are tried: the first values, then one size made smaller, then all of them.
+/// The search takes the first one that the kernel's memories hold.
 fn lower(first: &[usize]) -> impl Iterator<Item = Vec<usize>> {
     let one = (0..first.len()).flat_map(move |size| {
         (0..first[size]).rev().map(move |place| {

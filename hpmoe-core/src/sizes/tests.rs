@@ -15,7 +15,7 @@ fn kernel(source: &str) -> ItemMod {
     modules(source).unwrap().remove(0)
 }
 
-/// The layer with all tile sizes left open but those that are set.
+/// The forward layer with all tile sizes left open.
 fn module() -> ItemMod {
     kernel(FORWARD)
 }
@@ -24,14 +24,14 @@ fn chosen(settings: &str, expected: Expected) -> Result<NamedSizes, String> {
     open_sizes(&module(), &parse_settings(settings).unwrap(), &Target::ascend_a3(), expected)
 }
 
-/// The rows of a put of the layer with both passes.
+/// The rows that a build chooses for the puts of the layer with both passes.
 fn chosen_put(settings: &str, ranks: u32) -> usize {
     let module = kernel(include_str!("../../../examples/moe_backward.rs"));
     let expected = Expected { ranks: Some(ranks), tokens: None };
     open_sizes(&module, &parse_settings(settings).unwrap(), &Target::ascend_a3(), expected).unwrap()["PUT"]
 }
 
-/// The sizes for two ranks of a machine that takes long between tiles.
+/// The sizes for two ranks of a machine with much time between tiles.
 fn chosen_slowly(settings: &str) -> NamedSizes {
     let mut slow = Target::ascend_a3();
     slow.set("sync.tile_overhead_ns=900").unwrap();
@@ -51,7 +51,7 @@ fn few_rows_get_narrower_tiles_and_what_is_set_stays() {
     assert!(set.keys().eq(["BLOCK", "COLUMNS", "TILE_M"]), "{set:?}");
 }
 
-/// They are chosen as for fewer tokens, in no more time.
+/// Sizes for very many tokens are the same as for fewer, and are chosen in no more time.
 #[test]
 fn any_number_of_tokens_has_sizes() {
     let sizes = |tokens: usize| {
@@ -61,7 +61,7 @@ fn any_number_of_tokens_has_sizes() {
     assert_eq!(sizes(200_000_000), sizes(1 << 16));
 }
 
-/// Rows of 256 bytes are put faster by the hundred.
+/// Rows of 256 bytes take least time in puts of about a hundred.
 #[test]
 fn short_rows_are_put_in_large_pieces() {
     let sizes = chosen("HIDDEN=128,INTER=128,EXPERTS=8,TOP_K=6,TOKENS=4096", Expected { ranks: Some(4), tokens: None });
@@ -114,14 +114,14 @@ fn puts_that_save_nothing_are_passed_over() {
     assert_eq!(chosen_put("HIDDEN=384,INTER=1024,EXPERTS=256,TOP_K=2,TOKENS=3000", 8), 32);
 }
 
-/// Wide tiles take least time where every expert has a row.
+/// Without uneven tokens, wide tiles would take the least time.
 #[test]
 fn tiles_are_no_wider_than_suits_an_uneven_routing() {
     let sizes = chosen_slowly("HIDDEN=2880,INTER=2880,EXPERTS=128,TOP_K=4,TOKENS=16");
     assert!(sizes["TILE_N"] < 256, "{sizes:?}");
 }
 
-/// They save less than tiles at the end of an uneven routing cost.
+/// Wide tiles save less than tiles at the end of an uneven routing cost.
 #[test]
 fn launches_that_do_little_but_read_weights_have_narrow_tiles() {
     let columns =
@@ -130,7 +130,7 @@ fn launches_that_do_little_but_read_weights_have_narrow_tiles() {
     assert_eq!([16, 64, 4096].map(columns), [128, 128, 256]);
 }
 
-/// Cores have a few tiles each: the first rows of an expert let them begin, and what they make of them goes back meanwhile.
+/// If cores have a few tiles each, they can begin as soon as an expert's first rows have arrived, and results go back meanwhile.
 #[test]
 fn few_tiles_of_each_core_are_small_ones() {
     let text = "HIDDEN=4096,INTER=1536,EXPERTS=128,TOP_K=8,TOKENS=128";
@@ -200,7 +200,7 @@ fn of_gradients(settings: &str, target: &Target, ranks: u32) -> (usize, usize) {
     (sizes["GRAD_M"], sizes["GRAD_N"])
 }
 
-/// A gradient's tile of 256 by 512 takes as long as one of 512 by 256 with even tokens, and longer with uneven ones.
+/// With even tokens, a gradient's tile of 256 by 512 takes as long as one of 512 by 256; with uneven tokens, it takes longer.
 #[test]
 fn tiles_of_gradients_grow_by_rows_before_they_grow_by_columns() {
     assert_eq!(of_gradients("TOKENS=4096,TILE_N=256", &Target::ascend_a3(), 2), (512, 256));
@@ -231,7 +231,7 @@ fn beside_gradients_taller_tiles_must_save_less() {
     assert_eq!([FORWARD, backward].map(even), [PRODUCT_ROWS.even, ROWS_BESIDE_GRADIENTS.even]);
 }
 
-/// 256 rows are estimated to save one percent, and take a tenth longer where the experts' rows differ a little.
+/// Tiles of 256 rows are estimated to save one percent, but take a tenth longer if the experts' numbers of rows differ a little.
 #[test]
 fn taller_tiles_must_save_more_than_uneven_loads_of_cores_cost() {
     let mut slow = Target::ascend_a3();
@@ -244,7 +244,7 @@ fn taller_tiles_must_save_more_than_uneven_loads_of_cores_cost() {
     assert_eq!(rows("HIDDEN=3072,INTER=1536,EXPERTS=256,TOP_K=8,TOKENS=8192", 8), 256);
 }
 
-/// The tiles are the same, and their sizes are those of what they divide.
+/// Sizes are reduced to the dimensions that they divide, which leaves the tiles the same.
 #[test]
 fn sizes_are_no_larger_than_what_they_divide() {
     let sizes = chosen("HIDDEN=80,INTER=24,EXPERTS=8,TOP_K=2,TOKENS=5", Expected::default()).unwrap();
@@ -254,7 +254,7 @@ fn sizes_are_no_larger_than_what_they_divide() {
     assert!(narrow["TILE_N"] >= 128 && narrow["COLUMNS"] >= 512, "{narrow:?}");
 }
 
-/// Of two sizes of which one is too large, the other one stays as it is.
+/// If only one size is too large, the others stay as they are.
 #[test]
 fn one_size_is_made_smaller_before_all_are() {
     // The columns of a tile must divide those of a gradient that takes turns of them.
