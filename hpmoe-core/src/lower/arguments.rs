@@ -111,7 +111,7 @@ pub(super) fn place(
     }
 }
 
-/// The variables in the rank and the accessors of an argument that no loop around the call has.
+/// The variables in the rank and the accessors of an argument that no loop around the call declares.
 pub(super) fn unknown_variables(argument: &Argument, known: impl Fn(&str) -> bool) -> Vec<(Span, String)> {
     let (Rank::Variable(rank) | Rank::Owner(rank)) = &argument.rank;
     let named = argument
@@ -121,7 +121,7 @@ pub(super) fn unknown_variables(argument: &Argument, known: impl Fn(&str) -> boo
     [(argument.span, rank.clone())].into_iter().chain(named).filter(|(_, variable)| !known(variable)).collect()
 }
 
-/// Refuses accessors that the rows of a tensor don't have.
+/// Refuses an argument whose accessors don't exist for the kind of its tensor's rows.
 fn refuse_rows(argument: &Argument, rows: RowsFault, errors: &mut Errors) -> Option<LoweredArgument> {
     let fault = CallFault::Accessors { tensor: argument.tensor.clone(), rows };
     errors.push(argument.span, Finding::Call(fault));
@@ -140,7 +140,7 @@ fn rows_fault(kind: RowKind) -> RowsFault {
     }
 }
 
-/// The fault if rows are named by a send of tokens once, but each (token, k) is needed, or vice versa.
+/// The fault of rows that are named by the wrong kind of send: by a send of once-sent tokens if each (token, k) is needed, or the reverse.
 fn of_other_send(nest: &Nest, rows: Option<Rows>, kind: RowKind) -> Option<RowsFault> {
     if !matches!(rows, Some(Rows::Piece | Rows::Scatter)) {
         return None;
@@ -174,12 +174,12 @@ fn check_end(nest: &Nest, argument: &Argument, rows: Rows, side: Side, errors: &
     None
 }
 
-/// Whether rows are those of a matrix.
+/// Whether these rows are rows of a matrix.
 const fn of_matrix(rows: Option<Rows>) -> bool {
     matches!(rows, Some(Rows::Expert { .. }))
 }
 
-/// All rows of a matrix.
+/// All rows of a matrix tensor.
 fn matrix(kind: RowKind) -> Rows {
     match kind {
         RowKind::Expert(rows) | RowKind::Matrix(rows) => {
@@ -189,7 +189,7 @@ fn matrix(kind: RowKind) -> Rows {
     }
 }
 
-/// The rows that an accessor names in a tensor of that kind; `None` if the loops don't choose them.
+/// The rows that an accessor names in a tensor of this row kind; `None` if the loops don't choose them.
 fn named_rows(nest: &Nest, accessor: &Accessor, row_kind: RowKind) -> Option<Rows> {
     let is_tile = |expert: &str, tile: &str| nest.is_expert(expert) && nest.is_item(tile);
     match (nest.space.kind, accessor) {
@@ -235,8 +235,8 @@ impl LoweredArgument {
         (rows, if self.cols.is_none() { Some(columns) } else { self.written.1 })
     }
 
-    /// The rows and columns by which rustc infers const arguments: as [`Self::size`], but the slots of a block and all rows of an expert only
-    /// as they are written.
+    /// The rows and columns from which rustc infers const arguments: those of [`Self::size`], except that the number of a block's slots or
+    /// of all rows of an expert counts only if the accessor states it.
     pub(super) fn inferable_size(&self, graph: &TaskGraph, nest: &Nest) -> (Option<usize>, Option<usize>) {
         let (rows, cols) = self.size(graph, nest);
         (if matches!(self.rows, Rows::BlockSlots | Rows::Group) { self.written.0 } else { rows }, cols)

@@ -16,7 +16,7 @@ use proc_macro2::Span;
 use quote::ToTokens as _;
 use syn::spanned::Spanned as _;
 
-/// The maximum number of steps of one body, loops unrolled: people read the code, and an instruction cache holds it.
+/// The maximum number of steps of one body, with loops unrolled. The generated code must stay readable and fit an instruction cache.
 const MOST_STEPS: usize = 256;
 
 /// The maximum number of iterations of the loops of one body, including those without operations.
@@ -55,13 +55,13 @@ pub(super) fn steps(
 enum Operand {
     /// A tile or a value.
     Value(ValueId),
-    /// A value that is one row or one column for all of this shape.
+    /// A broadcast value: it has one row or one column, and stands for a value of this shape.
     Wide(ValueId, Shape),
     /// A number that the compiler knows.
     Number(f32),
     /// A const argument of an operation.
     Size(usize),
-    /// A size among its arguments.
+    /// A size among the arguments of an operation, rather than a const argument.
     Index(usize),
 }
 
@@ -76,7 +76,7 @@ struct Builder<'a> {
     locals: ByName<usize>,
     steps: Vec<Step>,
     iterations: usize,
-    /// The helper functions that the statement at hand stands in, the innermost last.
+    /// The helper functions whose bodies contain the current statement, the innermost last.
     within: Vec<&'a str>,
     errors: &'a mut Errors,
 }
@@ -118,7 +118,7 @@ impl Builder<'_> {
         Some(())
     }
 
-    /// Lets a name stand for a value, and the value have the name in what is generated.
+    /// Binds a name to an operand. The first name of a computed value also becomes its name in generated code.
     fn name(&mut self, name: &str, operand: Operand) {
         if let Operand::Value(id) | Operand::Wide(id, _) = operand {
             if let Some(step) = id.index().checked_sub(self.params.len()) {
@@ -142,7 +142,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Gives a name another value of the same size.
+    /// Binds a name to another operand of the same kind and size.
     fn assign(&mut self, name: &str, value: &BodyExpr, span: Span) -> Option<()> {
         let before = self.value(&BodyExpr::Name { name: name.to_owned(), span })?;
         let after = self.value(value)?;

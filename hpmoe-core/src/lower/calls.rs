@@ -55,9 +55,9 @@ pub(super) struct Lowering<'a> {
     pub(super) scope: Vec<Variable>,
     /// The loops around the statement, outermost first. Their numbers distinguish loops with the same variable.
     pub(super) loops: Vec<Loop>,
-    /// The number of loops so far.
+    /// The number of loops entered so far, which numbers the next one.
     pub(super) count: u32,
-    /// The arguments that the calls so far write.
+    /// The arguments that earlier calls write.
     pub(super) written: Vec<LoopWrite>,
     /// Whether any put gives rows back to their slots.
     pub(super) gives_back: bool,
@@ -65,7 +65,7 @@ pub(super) struct Lowering<'a> {
     pub(super) failed: Vec<(String, ByName<usize>)>,
     /// Faulty tensors, which calls are not checked against.
     faulty: Vec<String>,
-    /// Whether some of the calls so far are missing from the graph because of faults.
+    /// Whether faults have kept some of the earlier calls out of the graph.
     pub(super) incomplete: bool,
 }
 
@@ -130,7 +130,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Whether a tensor has a row for each token, which a loop or another tensor takes.
+    /// Whether a tensor has a row for each token, as the loop or the tensor that takes its tokens needs; if not, reports the fault at `at`.
     fn has_tokens(&mut self, name: &str, at: Span) -> bool {
         self.faulty.iter().any(|faulty| faulty == name) || route::has_tokens(name, at, self.graph, self.errors)
     }

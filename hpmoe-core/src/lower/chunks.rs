@@ -22,8 +22,8 @@ pub(super) struct Chunks {
     pub(super) count: usize,
 }
 
-/// Finds the loop and checks that it is around all statements of the taskflow. The outer `None` means that it is faulty, the inner
-/// one that there is no such loop.
+/// Finds the loop over chunks and checks that it is around all statements of the taskflow. The outer `None` means that there is a fault,
+/// the inner `None` that there is no such loop.
 pub(super) fn chunks(kernel: &Kernel, flow: &Flow, errors: &mut Errors) -> Option<Option<Chunks>> {
     let before = errors.len();
     let mut chunk_loop: Option<Chunks> = None;
@@ -67,7 +67,7 @@ pub(super) fn chunks(kernel: &Kernel, flow: &Flow, errors: &mut Errors) -> Optio
     (errors.len() == before).then_some(Some(chunks))
 }
 
-/// Sizes with the number of chunks: the loop's number or, if the build lets launches choose, one chunk as the first choice.
+/// Adds the number of chunks to the sizes: the number in the loop, or one chunk if the build lets launches choose the number.
 pub(super) fn cut(sizes: Sizes, kernel: &Kernel, chunks: Option<&Chunks>, errors: &mut Errors) -> Sizes {
     let count = chunks.map_or(1, |chunks| chunks.count);
     let (Some(most), Some(_)) = (at_most(kernel), chunks) else {
@@ -81,7 +81,7 @@ pub(super) fn cut(sizes: Sizes, kernel: &Kernel, chunks: Option<&Chunks>, errors
     Sizes { chunks: 1, chunks_at_most: Some(most).filter(|most| *most > 1), ..sizes }
 }
 
-/// The largest number of chunks that launches may choose, if they choose it.
+/// The largest number of chunks that launches may choose; `None` if launches don't choose.
 fn at_most(kernel: &Kernel) -> Option<usize> {
     kernel.constants.get(CHUNKS_AT_MOST).filter(|most| *most > 0)
 }
@@ -94,7 +94,7 @@ pub(crate) fn chunks_to_choose(kernel: &Kernel, errors: &mut Errors) {
     }
 }
 
-/// Refuses sums that are impossible if launches choose the number of chunks.
+/// Refuses sums over chunks that are impossible if launches choose the number of chunks.
 pub(super) fn chosen(chunks: &Chunks, kernel: &Kernel, graph: &TaskGraph, errors: &mut Errors) {
     let Some(most) = at_most(kernel) else { return };
     let chunk = chunks.variable.clone();
@@ -114,8 +114,8 @@ pub(super) fn chosen(chunks: &Chunks, kernel: &Kernel, graph: &TaskGraph, errors
     }
 }
 
-/// Whether each sum that a task adds to a tile is one product, contracted along all rows of an expert in a chunk: such a sum can be divided into
-/// those of parts of the rows.
+/// Whether each sum that a task adds to a tile is a single product, contracted along all rows of an expert in a chunk. Such a sum can be
+/// divided into sums over parts of the rows.
 fn adds_rows_alone(task: &Task) -> bool {
     let whole = |step: &Step| {
         let rows =
@@ -126,7 +126,7 @@ fn adds_rows_alone(task: &Task) -> bool {
     task.external.is_none() && sums.all(|step| whole(&task.body.steps[step.operands[1].index() - task.params.len()]))
 }
 
-/// The maximum number of chunks: each has counters and descriptors of its own.
+/// The maximum number of chunks; each has its own counters and descriptors.
 const MOST_CHUNKS: usize = 256;
 
 /// Refuses loops over chunks inside of other loops.
@@ -162,14 +162,14 @@ pub(super) fn unsent(chunks: &Chunks, span: Span, errors: &mut Errors) {
 pub(super) struct Use<'a> {
     pub(super) argument: &'a Argument,
     pub(super) place: &'a LoweredArgument,
-    /// Whether it lies on a different rank than the one that runs the call.
+    /// Whether the argument lies on a different rank than the one that runs the call.
     pub(super) remote: bool,
-    /// Whether the call adds to it rather than overwriting it.
+    /// Whether the call adds to the argument rather than overwriting it.
     pub(super) adds: bool,
 }
 
-/// Checks an argument of a call: a chunk has its own tokens, and its own rows only in tensors of the loop. It can only add to
-/// experts' matrices.
+/// Checks an argument of a call in the loop over chunks. A chunk has its own tokens, but rows only in tensors made in the loop; to experts'
+/// matrices, it can only add.
 pub(super) fn argument(chunks: &Chunks, graph: &TaskGraph, used: &Use<'_>, errors: &mut Errors) -> Option<()> {
     let Use { argument, place, remote, adds } = *used;
     let tensor = &graph.tensors[place.tensor];

@@ -11,7 +11,7 @@ use crate::graph::{Access, Columns, Rows};
 use crate::ids::TaskId;
 use hpmoe_kernels::op::TaskKind;
 
-/// The maximum number of elements from row to row of a copy to a matrix core, which counts them with 16 bits.
+/// The maximum distance between rows, in elements, for a copy to a matrix core: the copy has 16 bits for it.
 const MOST_STEP: u32 = 65_535;
 
 impl Lowering<'_> {
@@ -86,7 +86,7 @@ impl Lowering<'_> {
         Some(())
     }
 
-    /// Checks that every iteration reads only what it or an earlier one has written.
+    /// Checks that every iteration of a call reads only what the same or an earlier iteration has written.
     pub(super) fn check_order(&mut self, task: TaskId, call: &Call<'_>, nest: &Nest, places: &[LoweredArgument]) {
         let params = &self.graph.tasks[task].params;
         for (param, place) in params.iter().zip(places).filter(|(param, _)| !param.write) {

@@ -8,7 +8,7 @@ use quote::ToTokens as _;
 use syn::Expr;
 use syn::spanned::Spanned as _;
 
-/// The index of a tile: a constant range, by its position, with a number that is added to it, or a fixed number.
+/// The index of a tile: the variable of a constant range plus a number (the range's position and that number), or a fixed number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Index {
     Range(u32, u32),

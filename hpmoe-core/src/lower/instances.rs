@@ -13,7 +13,7 @@ use hpmoe_kernels::op::TaskKind;
 use syn::Expr;
 
 impl Lowering<'_> {
-    /// Const arguments, given or inferred from the widths of the arguments.
+    /// The const arguments of a call, written or inferred from the sizes of its arguments.
     pub(super) fn const_arguments(
         &mut self,
         function: &TaskFn,
@@ -57,8 +57,8 @@ impl Lowering<'_> {
         Some(function.generics.iter().filter_map(|name| Some((name.clone(), *values.get(name)?))).collect())
     }
 
-    /// The task with these const arguments. The device code of a put depends on its direction, so a put in both directions is two tasks.
-    /// The code of another task depends on which parameters have rows of slots, because slots may be empty.
+    /// The task with these const arguments. The device code of a put depends on its direction, so a put in both directions becomes two
+    /// tasks. The code of any other task depends on which parameters have rows of slots, because slots may be empty.
     pub(super) fn instance(
         &mut self,
         function: &TaskFn,
@@ -115,7 +115,7 @@ impl Lowering<'_> {
     }
 }
 
-/// `K` of `{ K }`.
+/// The expression in braces: `K` of `{ K }`. Any other expression is returned unchanged.
 fn bare(expr: &Expr) -> &Expr {
     match expr {
         Expr::Paren(paren) => bare(&paren.expr),

@@ -17,7 +17,7 @@ pub(super) struct Variable {
     over: Over<u32>,
 }
 
-/// Reads a loop's head: its sizes are computed, and the variables that it names are known.
+/// Reads a loop's head: computes its sizes, and checks that the loops around it declare the variables that it names.
 pub(super) fn variable(
     kernel: &Kernel,
     scope: &[Variable],
@@ -79,7 +79,7 @@ fn known(scope: &[Variable], name: &str, span: Span, errors: &mut Errors) -> Opt
     None
 }
 
-/// The innermost variable of that name.
+/// The innermost variable with this name.
 fn find<'a>(scope: &'a [Variable], name: &str) -> Option<&'a Variable> {
     scope.iter().rev().find(|variable| variable.name == name)
 }
@@ -89,11 +89,11 @@ fn find<'a>(scope: &'a [Variable], name: &str) -> Option<&'a Variable> {
 pub(super) struct Nest {
     /// The space of the items, seen from the rank that holds or sends their rows. Its height is decided here, once.
     pub(super) space: Space,
-    /// Variable of the row tile, the expert, the send or the block.
+    /// Variable of the item: the row tile, the expert, the send or the block.
     pub(super) item: String,
     /// Variable of the item's expert; blocks have none.
     pub(super) expert: Option<String>,
-    /// Variable of the rank that holds the rows of row tiles, experts and blocks; of a send, the sender's.
+    /// Variable of the rank that sends the item's rows if the item is a send, otherwise of the rank that holds them.
     pub(super) source: String,
     /// Variable of the rank that owns the expert, if a loop over ranks chose it.
     owner: Option<String>,
@@ -111,7 +111,7 @@ pub(super) enum Side {
 }
 
 impl Nest {
-    /// Understands the loops in scope; each of them must choose part of the item.
+    /// Derives the nest from the loops in scope; each of these loops must choose part of the item.
     pub(super) fn new(scope: &[Variable], call: Span, errors: &mut Errors) -> Option<Self> {
         let is_range = |variable: &&Variable| matches!(variable.over, Over::Range { .. });
         let choosing: Vec<&Variable> = scope.iter().filter(|variable| !is_range(variable)).collect();
@@ -143,7 +143,7 @@ impl Nest {
         }
     }
 
-    /// The nest whose items the innermost loop gives; `None` if that loop gives no items or no loop chooses their expert.
+    /// The nest of the items that the innermost loop runs over; `None` if it runs over no items, or if no loop chooses their expert.
     fn of_items(scope: &[Variable], innermost: &Variable) -> Option<Self> {
         let item = &innermost.name;
         let (kind, height, expert, source) = match &innermost.over {
@@ -194,12 +194,12 @@ impl Nest {
         })
     }
 
-    /// Whether that variable is the item's.
+    /// Whether this is the loop variable of the item.
     pub(super) fn is_item(&self, variable: &str) -> bool {
         self.item == variable
     }
 
-    /// Whether that variable is the item's expert.
+    /// Whether this is the loop variable of the item's expert.
     pub(super) fn is_expert(&self, variable: &str) -> bool {
         self.expert.as_deref() == Some(variable)
     }
@@ -215,8 +215,8 @@ impl Nest {
         }
     }
 
-    /// The iteration space of a call that runs on that side. A task that only adds to its output (`adds`) has nothing to do
-    /// for an expert without rows.
+    /// The iteration space of a call that runs on this side. A task that only adds to its output (`adds`) has no work for an expert without
+    /// rows, so it runs over row tiles.
     pub(super) fn space_of_call(&self, side: Side, adds: bool) -> Space {
         let kind = match (self.space.kind, side) {
             (SpaceKind::Experts, _) if adds => SpaceKind::RowTiles,

@@ -2,10 +2,10 @@
 
 /// The outcome of lowering the statements of a taskflow, next to the phases in the graph.
 pub(super) struct Lowered {
-    /// Phases before the route that the taskflow makes.
+    /// The number of phases before the route that the taskflow makes.
     pub(super) before: usize,
-    /// Faulty tensors: parameters, and those that it makes itself.
+    /// Names of faulty tensors: parameters, and tensors that the taskflow makes.
     pub(super) faulty: Vec<String>,
-    /// Whether calls are missing in the graph because of faults, sends perhaps.
+    /// Whether faults have kept calls, possibly sends, out of the graph.
     pub(super) incomplete: bool,
 }

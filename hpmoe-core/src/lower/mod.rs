@@ -71,7 +71,7 @@ pub(crate) fn lower(kernel: &Kernel, flow: &Flow, errors: &mut Errors) -> Option
     errors.is_empty().then_some(graph)
 }
 
-/// The fault of a constant that every kernel declares as a size, and this one doesn't, and its place.
+/// The place and the fault of a size constant that every kernel must declare, and that this one doesn't.
 fn missing(kernel: &Kernel, name: &'static str) -> (Span, Finding) {
     let of_type = |ty: &str| Finding::Constant(ConstantFault::OfType { name: name.to_owned(), ty: ty.to_owned() });
     match (kernel.constants.span(name), kernel.constants.other(name)) {

@@ -24,7 +24,7 @@ pub(super) struct Loop {
 #[derive(Clone, Debug)]
 pub(super) struct LoopWrite {
     tensor: TensorId,
-    /// The loops around the call, and the part of the tensor that each chooses.
+    /// The numbers of the loops around the call, and the part of the tensor that each loop variable chooses.
     loops: Vec<(u32, LoopPart)>,
     span: Span,
 }
@@ -32,7 +32,7 @@ pub(super) struct LoopWrite {
 /// The part of a tensor that a loop variable chooses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum LoopPart {
-    /// The rank that holds it.
+    /// The rank that holds the rows.
     Holder,
     /// Rows that came from a rank.
     Source,
@@ -88,7 +88,7 @@ pub(super) fn still_written<'a>(
     })
 }
 
-/// Whether every iteration finds what it reads written; the iterations of the first step read up to these rows and columns.
+/// Whether every iteration reads only what has been written by then. In their first step, the iterations read up to `rows` and `columns`.
 fn follows(wrote: LoopPart, read: LoopPart, (rows, columns): (u64, u64)) -> bool {
     match (wrote, read) {
         // A loop of one step has no later iteration. A writer whose tile doesn't depend on the range is reported elsewhere.
@@ -105,7 +105,7 @@ fn follows(wrote: LoopPart, read: LoopPart, (rows, columns): (u64, u64)) -> bool
     }
 }
 
-/// End of the rows or columns that the iterations of the first step read.
+/// The end of the rows or columns that the iterations of the first step read.
 fn end_of_first(index: Option<Index>, size: usize, whole: u64) -> u64 {
     match index {
         Some(Index::Fixed(index)) => whole.min((u64::from(index) + 1).saturating_mul(size as u64)),

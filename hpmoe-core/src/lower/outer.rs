@@ -1,4 +1,4 @@
-//! Tiles of tiles of a matrix: the first accessor names one of several matrices that lie one after the other, the second cuts it.
+//! Tiles of tiles of a matrix: the first accessor names one of several stacked matrices, the second cuts a tile from it.
 
 use super::indices::{Index, index};
 use super::loops::Nest;
@@ -8,12 +8,12 @@ use crate::names::ByName;
 use crate::syntax::{Accessor, Argument, Kernel};
 use syn::Expr;
 
-/// Whether the accessor of that number is followed by one that cuts what it names.
+/// Whether a later accessor cuts a tile from the tile that accessor `number` names.
 pub(super) fn is_outer(argument: &Argument, number: usize) -> bool {
     argument.accessors[number + 1..].iter().any(|(accessor, _)| matches!(accessor, Accessor::Tile { .. }))
 }
 
-/// Whether rows are cut of a tile, rather than of a whole matrix.
+/// Whether these rows are cut from an outer tile, rather than from a whole matrix.
 pub(super) fn is_inside(kind: RowKind, rows: Rows) -> bool {
     match (kind, rows) {
         (RowKind::Expert(rows) | RowKind::Matrix(rows), Rows::Expert { outer, .. }) => outer != Outer::whole(rows),
@@ -21,7 +21,7 @@ pub(super) fn is_inside(kind: RowKind, rows: Rows) -> bool {
     }
 }
 
-/// The outer tile of these rows that `.tile::<HEIGHT>(at)` names.
+/// The outer tile that `.tile::<HEIGHT>(at)` names in these rows.
 pub(super) fn cut(
     kernel: &Kernel,
     nest: &Nest,

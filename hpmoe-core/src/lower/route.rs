@@ -1,4 +1,4 @@
-//! The route that a taskflow makes: whether its kernel can.
+//! Checks the route that a taskflow makes: whether its kernel can make it.
 
 use super::lowered::Lowered;
 use super::source_line;
@@ -78,7 +78,7 @@ pub(super) fn route(
     })
 }
 
-/// The number of groups; `None` if routing is not group-limited, or if there is a fault.
+/// The number of expert groups; `None` if routing is not group-limited, or if there is a fault.
 fn groups(kernel: &Kernel, made: &syntax::MadeRoute, graph: &TaskGraph, errors: &mut Errors) -> Option<usize> {
     let groups = kernel.constants.evaluate(made.groups.as_ref()?, &ByName::new(), errors)?;
     let Sizes { experts, top_k, .. } = graph.sizes;
@@ -104,7 +104,7 @@ fn keeps(made: &syntax::MadeRoute, ids: TensorId, graph: &TaskGraph, errors: &mu
     None
 }
 
-/// Whether a tensor has a row for each token; if not, reports the fault at that place.
+/// Whether a tensor has a row for each token; if not, reports the fault at `at`.
 pub(super) fn has_tokens(name: &str, at: Span, graph: &TaskGraph, errors: &mut Errors) -> bool {
     let Some(tensor) = graph.tensors.position(|tensor| tensor.name == name) else {
         let nearest = nearest(name, graph.tensors.iter().map(|(_, tensor)| tensor.name.as_str()));
@@ -118,7 +118,7 @@ pub(super) fn has_tokens(name: &str, at: Span, graph: &TaskGraph, errors: &mut E
     has
 }
 
-/// A parameter with a row for each token; `None` if only a kept route says how many tokens there are.
+/// A parameter with a row for each token, preferably the ids. `None` if there is none; then only a kept route tells the number of tokens.
 fn tokens(ids: TensorId, graph: &TaskGraph) -> Option<TensorId> {
     let is_input = |id: &TensorId| {
         let tensor = &graph.tensors[*id];
@@ -127,7 +127,7 @@ fn tokens(ids: TensorId, graph: &TaskGraph) -> Option<TensorId> {
     [ids].into_iter().chain(graph.tensors.ids()).find(is_input)
 }
 
-/// The tensor with the ids.
+/// The tensor of ids, or the kept route, from which the route is made; `None` if there is a fault.
 fn ids(made: &syntax::MadeRoute, graph: &TaskGraph, errors: &mut Errors) -> Option<TensorId> {
     let Some(ids) = graph.tensors.position(|tensor| tensor.name == made.ids) else {
         let nearest = nearest(&made.ids, graph.tensors.iter().map(|(_, tensor)| tensor.name.as_str()));

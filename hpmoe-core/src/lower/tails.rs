@@ -40,7 +40,8 @@ fn half(columns: &RealSize) -> Option<RealSize> {
     }
 }
 
-/// Rows at run time if each row becomes several, or several become one; or the number of rows that would have to become one.
+/// The rows at run time after a reshape of `before` rows to `after` rows. The error is the number of rows that would have to become one
+/// row, if the rows at run time are not a multiple of it.
 fn reshaped(rows: &RealSize, before: usize, after: usize, top_k: u64) -> Result<RealSize, u64> {
     let each = match rows {
         RealSize::Item => 1,
@@ -65,7 +66,7 @@ fn reshaped(rows: &RealSize, before: usize, after: usize, top_k: u64) -> Result<
     })
 }
 
-/// Free and contracted size of an operand of a product.
+/// The free size and the contracted size of an operand of a product.
 fn split(size: &Size, way: Contracted) -> (&RealSize, &RealSize) {
     match way {
         Contracted::Columns => (&size.rows, &size.columns),

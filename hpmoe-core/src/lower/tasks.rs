@@ -55,7 +55,7 @@ pub(super) fn instance(
     })
 }
 
-/// The statement in place of a store to a parameter: a `let` with its name, or a value that is not used.
+/// The form of a statement that is written instead of a store to a parameter: a `let` with the parameter's name, or an unused value.
 fn not_a_store(body: &[BodyStmt], param: &str) -> Option<NotAStore> {
     let is_let = |statement: &BodyStmt| matches!(statement, BodyStmt::Let { name, .. } if name == param);
     let is_value = |statement: &BodyStmt| match statement {

@@ -4,7 +4,7 @@
 use crate::graph::{Phase, RowKind, TaskGraph};
 use crate::ids::TensorId;
 
-/// Whether a call reads received rows of the taskflow's own that no call writes.
+/// Whether a call reads a tensor of received rows that the taskflow makes and that no call writes.
 pub(super) fn reads_unwritten(graph: &TaskGraph) -> bool {
     let is_written = |tensor: TensorId| graph.phases.iter().any(|(_, phase)| touches(phase, tensor, true));
     let is_read = |tensor: TensorId| graph.phases.iter().any(|(_, phase)| touches(phase, tensor, false));
@@ -13,7 +13,7 @@ pub(super) fn reads_unwritten(graph: &TaskGraph) -> bool {
     })
 }
 
-/// Whether a call writes a tensor, or reads it.
+/// Whether a phase writes a tensor (if `write`), or reads it.
 fn touches(phase: &Phase, tensor: TensorId, write: bool) -> bool {
     phase.accesses.iter().any(|access| access.tensor == tensor && access.write == write)
 }

@@ -3,7 +3,7 @@
 use crate::finding::Content;
 use crate::units::Bytes;
 
-/// The largest first; equal ones in the given order.
+/// Sorts contents by size, the largest first; contents of equal size keep their order.
 pub(super) fn by_size(mut contents: Vec<(Content, Bytes)>) -> Vec<(Content, Bytes)> {
     contents.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
     contents

@@ -46,11 +46,11 @@ pub struct Product {
     pub k_step: u32,
 }
 
-/// Bytes of a sum, in f32 or i32.
+/// Bytes of one sum of products, in f32 or i32.
 const SUM: u64 = ElementType::f32.bytes() as u64;
 /// Bytes of a contraction that a fractal of the cube holds.
 pub const FRACTAL_DEPTH: u64 = 32;
-/// Bytes: a shorter row of a block wastes bandwidth.
+/// Bytes of a row of a block: shorter rows waste bandwidth.
 const GOOD_BLOCK: u64 = 512;
 
 impl CubePlan {
@@ -78,7 +78,7 @@ impl Product {
         (L1_STAGE.0 / (across * element.bytes() as u64)) as u32 / self.k_step * self.k_step
     }
 
-    /// Bytes of an element that is multiplied.
+    /// Bytes of one element of the multiplied tiles, in their widest type.
     fn bytes(&self) -> u64 {
         self.element.bytes() as u64
     }
@@ -100,7 +100,7 @@ pub(super) fn cube(task: &Task) -> Result<CubePlan, Overflow> {
     Ok(CubePlan { products: products.collect::<Result<_, _>>()? })
 }
 
-/// The products whose sum is a value.
+/// The products whose sum is this value, in order.
 fn terms(task: &Task, value: usize) -> Vec<Term> {
     let product = &task.body.steps[value - task.params.len()];
     let Device::Matmul { x, w, adds } = product.operation.device else { unreachable!("a sum is one of products") };
@@ -121,7 +121,8 @@ fn extents(task: &Task, (param, way): (usize, Contracted)) -> (u64, u64) {
     }
 }
 
-/// Everything is linear in rows, columns and depth, so each size is as large as the others leave room for.
+/// Chooses the sizes of a product. Memory grows linearly with each of rows, columns and depth, so each size is the largest for which the
+/// others leave room.
 fn block(task: &Task, terms: Vec<Term>, y: usize, onto: bool) -> Result<Product, Overflow> {
     let first = terms[0];
     let elements = || terms.iter().map(|term| task.params[term.x.0].shape.element);

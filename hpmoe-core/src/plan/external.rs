@@ -7,7 +7,7 @@ use crate::graph::External;
 use crate::units::Bytes;
 use hpmoe_kernels::op::TaskKind;
 
-/// The bytes of a memory that a task's operator can use, from address 0.
+/// The bytes of a memory that an external operator can use, from address 0.
 pub(super) fn available(memory: OnChipMemory) -> Bytes {
     match memory {
         OnChipMemory::Ub => UB_TASKS,
@@ -31,7 +31,7 @@ pub fn memory_of_operators(kind: TaskKind) -> Vec<(OnChipMemory, Bytes)> {
 ///
 /// # Errors
 ///
-/// If it declares more than it can have.
+/// The operator declares more of a memory than it can use.
 pub(super) fn declared(kind: TaskKind, external: &External) -> Result<Vec<(OnChipMemory, Bytes)>, Overflow> {
     let all = memory_of_operators(kind).into_iter();
     all.map(|(which, capacity)| {

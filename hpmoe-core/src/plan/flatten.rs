@@ -56,13 +56,13 @@ struct Builder<'a> {
     /// Shapes of parameters and of the results of steps.
     shapes: Arena<ValueId, Shape>,
     program: VectorProgram,
-    /// The buffer of each value; parameters are in their input stage.
+    /// The buffer of each value, if it has one yet; for a parameter, the buffer of its input stage.
     place: Vec<Option<BufferId>>,
-    /// Columns of each value at run time.
+    /// The number of columns of each value at run time.
     width: Vec<Width>,
-    /// Whether each value is one row for all rows.
+    /// Whether each value has one row for all rows of a piece.
     single: Vec<bool>,
-    /// For each parameter, a parameter with the same number of columns at run time: itself, or one that it is computed with.
+    /// For each parameter, a parameter with the same number of columns at run time: itself, or another one that operations combine with it.
     same: Vec<usize>,
     /// Whether the rows of each value are slots.
     slots: Vec<bool>,
@@ -176,7 +176,7 @@ impl Builder<'_> {
         input
     }
 
-    /// The value of a tile; if it is to be changed, apart from the tile.
+    /// The value of a tile in f32. If an operation will overwrite the value, `apart` keeps it in another buffer than the tile.
     fn widened(
         &mut self,
         step: usize,
@@ -282,12 +282,12 @@ impl Builder<'_> {
     }
 }
 
-/// A routine of the device library that needs nothing but its operands, and the ids of slots.
+/// A call of a library routine that needs only its operands and, if they are slots, the slots' ids.
 const fn routine(name: &'static str, slots: bool) -> Instruction {
     Instruction::Routine { name, waits: Waits::Never, more: More::Nothing, size: 0, slots }
 }
 
-/// The name of an operation as part of an identifier.
+/// The name of an operation as it appears in identifiers.
 fn plain(name: &str) -> &str {
     match name {
         "*" => "product",

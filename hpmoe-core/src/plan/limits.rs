@@ -7,7 +7,7 @@ use crate::units::Bytes;
 pub(super) const UB_TASKS: Bytes = Bytes(184 * 1024 - 256 - 4 * 32);
 /// One half of UB during a put.
 pub(super) const UB_HALF: Bytes = Bytes::kib(88);
-/// The rows' (token, k) during a put.
+/// UB for the (token, k) of the rows of a put.
 pub(super) const UB_ORIGINS: Bytes = Bytes(UB_TASKS.0 - 2 * UB_HALF.0);
 /// L1 that a mixed kernel may use.
 pub(super) const L1: Bytes = Bytes(512 * 1024 - 256);
@@ -15,11 +15,11 @@ pub(super) const L1: Bytes = Bytes(512 * 1024 - 256);
 pub(super) const L1_LINES: Bytes = Bytes(32);
 /// Number of L1 stages that hold the operands of a product alternately.
 pub const L1_STAGES: u32 = 2;
-/// One stage of both operands.
+/// L1 for one stage of both operands.
 pub(super) const L1_STAGE: Bytes = Bytes((L1.0 - L1_LINES.0) / L1_STAGES as u64 / 512 * 512);
-/// L0A, and likewise L0B.
+/// The capacity of L0A, which is also that of L0B.
 pub(super) const L0: Bytes = Bytes::kib(64);
-/// One of two stages of an operand.
+/// One of two stages of an operand in L0A or L0B.
 pub(super) const L0_STAGE: Bytes = Bytes::kib(32);
 /// The accumulator, L0C.
 pub(super) const L0C: Bytes = Bytes::kib(128);

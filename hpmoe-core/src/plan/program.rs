@@ -52,7 +52,7 @@ pub struct Buffer {
     pub element: ElementType,
     /// Number of buffer rows for one row of a piece: 1, or `TOP_K` for slots.
     pub rows: u32,
-    /// Whether the buffer has a single row for any number of rows of a piece.
+    /// Whether the buffer has a single row, even if a piece has several.
     pub single: bool,
     /// The maximum number of columns.
     pub cols: u32,

@@ -1,11 +1,11 @@
-//! The values of a body that have one row, however many a piece has.
+//! The values of a body that have a single row, even if a piece has several.
 
 use crate::graph::Task;
 use crate::ids::{Id as _, ValueId};
 use hpmoe_kernels::op::{Device, Routine, Sizes};
 
-/// For each parameter, then for each step, whether its value is one row for all rows of a piece. It is if an operation takes it as one
-/// row. The same holds for the values that such a value is computed from, and for those computed only from such values.
+/// For each parameter, then for each step, whether its value is a single row for all rows of a piece. It is if an operation takes it as one
+/// row. So are values with the same rows: those that such a value is computed from, and those computed from it alone.
 pub(super) fn single_rows(task: &Task) -> Vec<bool> {
     let first_step = task.params.len();
     // For each value, one value that stands for all values with the same rows.

@@ -62,8 +62,8 @@ fn a_short_contraction_is_one_block() {
     assert_eq!(depths, [(32, 128, 128), (32, 64, 64)]);
 }
 
-/// The widest type decides which length fits, and a block holds whole fractals of the narrowest type: 16 elements, so 40 elements are
-/// two and a half.
+/// The widest type limits the length of a block, and a block holds whole fractals of the narrowest type. That is 16 elements, so a block
+/// can have 40 elements: two and a half.
 #[test]
 fn a_sum_of_several_types_has_room_for_all() {
     let source = include_str!("../../../ui-tests/kernels/floats.rs");
@@ -146,8 +146,8 @@ fn a_put_fills_two_halves() {
     assert_eq!(plan.used, Bytes(2 * 6 * 14336 + 64));
 }
 
-/// The fault of a task of the large layer when one extent of its tiles and values is another. (The kernel itself would be
-/// refused before.)
+/// The overflow of a task of the large layer after an edit of the shapes of its tiles and values. (The front end would refuse the whole
+/// kernel earlier.)
 fn fault(task: &str, edit: impl Fn(&mut Shape)) -> Overflow {
     let graph = deepseek();
     let (_, task) = graph.tasks.iter().find(|(_, each)| each.label.starts_with(task)).expect("the kernel has it");

@@ -31,7 +31,8 @@ impl VectorPlan {
     }
 }
 
-/// Buffers that grow with the rows of a piece are placed for one row, and their offsets multiplied; single rows come first.
+/// Plans the UB layout of a vector task. Buffers of a single row come first. All other buffers are placed as if a piece had one row, and
+/// their offsets are then multiplied by its number of rows.
 pub(super) fn vector(task: &Task) -> Result<VectorPlan, Overflow> {
     let program = VectorProgram::new(task);
     let lives = lives(&program);
@@ -51,19 +52,19 @@ pub(super) fn vector(task: &Task) -> Result<VectorPlan, Overflow> {
     Ok(VectorPlan { program, rows, offsets, used: fixed + row * u64::from(rows) })
 }
 
-/// Bytes for one row of a piece, in one stage.
+/// Bytes of a buffer for one row of a piece, in one stage.
 fn row_bytes(buffer: &Buffer) -> Bytes {
     let bytes = buffer.element.bytes() as u64;
     let pitch = u64::from(buffer.cols).next_multiple_of(ROW_ALIGN.max(BLOCK / bytes));
     Bytes(pitch * bytes * u64::from(buffer.rows))
 }
 
-/// First and last call that touch a value. Stages of tiles are never shared.
+/// The first and last calls that touch a buffer. Stages of tiles are never shared.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Life {
     first: usize,
     last: usize,
-    /// The call that makes it can work in place of an operand that dies there.
+    /// Whether the call that makes the value can write it in place of an operand that no later call reads.
     in_place: bool,
 }
 
@@ -86,8 +87,8 @@ fn lives(program: &VectorProgram) -> Arena<BufferId, Life> {
     program.buffers.ids().map(life).collect()
 }
 
-/// Places single rows, or all other buffers for one row of a piece, and returns their end: stages first, then every value at the
-/// lowest offset that is free while it lives.
+/// Places all buffers of single rows (if `single`) or all others, as if a piece had one row; returns the end. Stages come first, then every
+/// value at the lowest offset that is free during its life.
 fn place(
     program: &VectorProgram,
     lives: &Arena<BufferId, Life>,
@@ -124,7 +125,7 @@ fn place(
     end
 }
 
-/// The lowest start, from `from` on, at which `bytes` overlap none of the ranges.
+/// The lowest offset, from `from` on, at which `bytes` bytes overlap none of the taken ranges.
 fn lowest(from: Bytes, bytes: Bytes, mut taken: Vec<(Bytes, Bytes)>) -> Bytes {
     taken.sort_unstable();
     let mut at = from;

@@ -24,7 +24,7 @@ impl<'a> Builder<'a> {
         Some(())
     }
 
-    /// The one result of a helper function for the arguments of a call.
+    /// The only result of a helper function for the arguments of a call; refuses functions with several results.
     pub(super) fn call(&mut self, call: &HelperCall) -> Option<Operand> {
         match self.results(call)?[..] {
             [result] => Some(result),
@@ -64,7 +64,7 @@ impl<'a> Builder<'a> {
         results
     }
 
-    /// The const arguments, written or inferred from the sizes of values.
+    /// The const arguments of a call, written or inferred from the sizes of its values.
     fn sizes(&mut self, helper: &HelperFn, call: &HelperCall, arguments: &[Operand]) -> Option<ByName<usize>> {
         let mut sizes = ByName::new();
         if !call.sizes.is_empty() && call.sizes.len() != helper.generics.len() {
@@ -93,7 +93,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Refuses tiles, and numbers for values or the other way round.
+    /// Refuses tiles as arguments, numbers for parameters that take values, and values for parameters that take numbers.
     fn check_kinds(&mut self, helper: &HelperFn, at: Span, arguments: &[Operand]) -> Option<()> {
         for (param, argument) in helper.params.iter().zip(arguments) {
             let (name, param_name) = (helper.name.clone(), param.name.clone());

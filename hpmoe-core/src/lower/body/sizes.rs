@@ -15,7 +15,7 @@ const COLUMNS: [&str; 8] =
     ["concat", "interleave", "even_columns", "odd_columns", "unpack", "matmul", "matmul_t", "t_matmul"];
 
 impl Builder<'_> {
-    /// Refuses const arguments of an operation that are not the columns of its result.
+    /// Refuses const arguments of an operation that differ from the number of columns of its result.
     pub(super) fn check_columns(&mut self, name: &str, sizes: &[Expr], result: &Operand, span: Span) -> Option<()> {
         if sizes.is_empty() || !COLUMNS.contains(&name) {
             return Some(());
@@ -34,8 +34,8 @@ impl Builder<'_> {
         None
     }
 
-    /// The operand at a place, counted from the receiver. If the operation takes no number there, an integer is reported as what it is, not
-    /// as a number of another type.
+    /// The operand at position `place`, counted from the receiver. If the operation takes no number there, a whole number becomes a size,
+    /// so that errors don't call it a number of a wrong type.
     pub(super) fn operand(&mut self, name: &str, place: usize, operand: &BodyExpr, span: Span) -> Option<Operand> {
         let takes = |kind: OperandKind| ops::named(name).any(|operation| operation.operands.contains(&kind));
         let takes_number =

@@ -147,7 +147,7 @@ impl Builder<'_> {
         })
     }
 
-    /// The size that a result has without a larger operand: one row or one column, if all operands have only one.
+    /// The size of a result before any broadcast: it has one row or one column if all operands have only one.
     fn narrowed(&self, operands: &[ValueId], result: Shape) -> Shape {
         let shapes = || operands.iter().map(|operand| self.shapes[operand.index()]);
         let rows = if shapes().any(|shape| shape.rows == result.rows) { result.rows } else { 1 };
@@ -155,7 +155,7 @@ impl Builder<'_> {
         Shape { rows, cols, ..result }
     }
 
-    /// The operations that another one stands for.
+    /// Adds the operations that a composed operation consists of; returns the result of the last one.
     fn composed(&mut self, steps: &[device::Step], given: &[Operand], numbers: &[f32], span: Span) -> Option<Operand> {
         let values: Vec<Operand> =
             given.iter().copied().filter(|operand| !matches!(operand, Operand::Number(_))).collect();
@@ -173,7 +173,8 @@ impl Builder<'_> {
         made.last().copied()
     }
 
-    /// Refuses a reshape whose rows are no multiple of the rows of the task's tiles: a vector core computes pieces of rows.
+    /// Refuses a reshape whose numbers of rows are not multiples of the rows of the task's smallest tile, because a vector core computes
+    /// pieces of rows.
     fn check_rows(&mut self, operation: &Operation, shapes: &[Shape], result: &Shape, span: Span) -> Option<()> {
         if !matches!(operation.device, Device::Routine(Routine { sizes: Sizes::Reshaped, .. })) {
             return Some(());
@@ -187,7 +188,7 @@ impl Builder<'_> {
         None
     }
 
-    /// Refuses a store of a product as whole numbers, which a matrix core makes of tiles of i8 only.
+    /// Refuses a store of a product of floats to a tile of whole numbers: matrix cores make whole numbers only from tiles of i8.
     fn check_element(&mut self, operation: &Operation, operands: &[ValueId], span: Span) -> Option<()> {
         let whole = |value: &ValueId| matches!(self.shapes[value.index()].element, ElementType::i32 | ElementType::i8);
         let exact = |value: &ValueId| self.shapes[value.index()].element == ElementType::i32;
@@ -201,8 +202,8 @@ impl Builder<'_> {
         None
     }
 
-    /// Refuses what a matrix core can't compute as a store takes a sum of products out of L0C: anything of the result of such an operation but a
-    /// store, and such an operation of anything but products.
+    /// Refuses operations of a matrix task that the store can't compute. The store computes operations such as `relu` as it takes a sum of
+    /// products out of L0C. So their operand must be a sum of products, and only a store may follow them.
     fn check_after_product(&mut self, operation: &Operation, operands: &[ValueId], span: Span) -> Option<()> {
         if self.function.kind != TaskKind::Matrix || matches!(operation.device, Device::Store) {
             return Some(());
@@ -215,7 +216,7 @@ impl Builder<'_> {
         None
     }
 
-    /// Refuses a second write to a tile: the copies to it would have no order.
+    /// Refuses a second write to a tile: the two copies to it would have no order.
     fn check_once(&mut self, operation: &Operation, to: ValueId, span: Span) -> Option<()> {
         if !writes(operation) || !self.steps.iter().any(|step| writes(step.operation) && step.operands[0] == to) {
             return Some(());

@@ -6,14 +6,14 @@ use crate::graph::Step;
 use hpmoe_kernels::op::{self, Columns, ElementType, Shape, VectorCall, Waits};
 
 impl Builder<'_> {
-    /// The routine that takes an operand without spreading it, if there is one.
+    /// The routine that combines a full operand with one row or one column without spreading it first; `None` if there is no such routine.
     pub(super) fn in_one_call(&self, step: &Step, calls: &[VectorCall]) -> Option<(&'static str, Waits)> {
         let (first, second) = (self.shapes[step.operands[0]], self.shapes[*step.operands.get(1)?]);
         let whole = op::spread(&first, &step.result).is_none();
         op::in_one_call(calls, op::spread(&second, &step.result)?).filter(|_| whole)
     }
 
-    /// Operands of the size of the result: one row or one column for all of it is copied as often as it takes.
+    /// The operands of a step, each with the size of the result: a single row or column is first copied to that size.
     pub(super) fn spread(
         &mut self,
         (number, step): (usize, &Step),
@@ -36,7 +36,7 @@ impl Builder<'_> {
         all
     }
 
-    /// The first operand of a step, with the same number of rows as its result. A single row is copied to each row.
+    /// The first operand of a step, with as many rows as the result: a single row is first copied to each row.
     pub(super) fn one_row_for_all(
         &mut self,
         (number, step): (usize, &Step),

@@ -7,7 +7,7 @@ use crate::plan::program::{BufferId, Call, Holds};
 use hpmoe_kernels::op::{ElementType, Shape};
 
 impl Builder<'_> {
-    /// The hardware converts bytes to f32 only by way of half.
+    /// Adds the conversion of a tile of bytes to f32, by way of f16, because the hardware has no direct one.
     pub(super) fn load_bytes(
         &mut self,
         step: usize,
@@ -23,12 +23,13 @@ impl Builder<'_> {
         to
     }
 
-    /// Numbers of four bits are converted like bytes, two of each.
+    /// Adds the conversion of a tile of packed 4-bit numbers, which works as for bytes, with two numbers per byte.
     pub(super) fn unpack(&mut self, number: usize, step: &Step, made: Made, name: String) -> BufferId {
         self.of_codes(("UnpackNibbles", &[]), number, step, made, name)
     }
 
-    /// Codes are converted like numbers, and then to offsets in a copy of the table that begins with the least code.
+    /// Adds the look-up of codes in a table. The codes are converted like numbers, then become offsets in a copy of the table that begins
+    /// with the least code.
     pub(super) fn look_up(&mut self, number: usize, step: &Step, made: Made, name: String) -> BufferId {
         let table = step.operands[1];
         let (from, shape) = (self.value(table), self.shapes[table]);
@@ -41,8 +42,7 @@ impl Builder<'_> {
         self.of_codes((routine, &[from, turned]), number, step, made, name)
     }
 
-    /// The value that a routine computes from a tile of bytes. With a table, the routine gets a copy of it, which it may
-    /// overwrite.
+    /// The value that a routine computes from a tile of bytes. If there is a table, the routine gets a copy of it, which it may overwrite.
     fn of_codes(
         &mut self,
         (name_of_routine, table): (&'static str, &[BufferId]),
@@ -71,13 +71,14 @@ impl Builder<'_> {
         to
     }
 
-    /// The name of the value of a tile. A `let` may have the same name as the tile that it loads.
+    /// The name of a tile's value in generated code. A `let` may have the same name as the tile that it loads.
     pub(super) fn of_value(&self, name: String) -> String {
         let taken = self.task.params.iter().any(|other| other.name == name);
         if taken { format!("{name}_value") } else { name }
     }
 
-    /// The hardware converts f32 to bytes only by way of half, which would round twice: numbers are made whole before.
+    /// Adds the conversion of f32 to bytes by way of f16, because the hardware has no direct one. Numbers are rounded to whole numbers
+    /// first, since two roundings could differ from one.
     pub(super) fn store_bytes(&mut self, step: usize, param: usize, to: BufferId, from: BufferId) {
         let (shape, made) = (self.task.params[param].shape, self.of_param(param));
         let name = |what: &str| format!("{}_{what}", self.task.params[param].name);

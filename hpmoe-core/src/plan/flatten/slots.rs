@@ -24,7 +24,7 @@ pub(super) fn shows_empty(task: &Task, value: ValueId) -> bool {
     })
 }
 
-/// Whether the rows of a result are not those of the operands.
+/// Whether a result's rows do not correspond to those of its operands, because the operation joins or splits rows.
 const fn joins_rows(step: &Step) -> bool {
     let Device::Routine(Routine { sizes, .. }) = step.operation.device else { return false };
     matches!(sizes, Sizes::SumOverK | Sizes::RowsForEachToken | Sizes::Reshaped)
