@@ -44,7 +44,7 @@ pub fn scheduled(checked: &CheckedGraph, target: &Target, choices: &Choices) -> 
     validate(checked, schedule_with(checked, target, choices)).map_err(|violations| refused(checked, &violations))
 }
 
-/// Refuses a kernel whose route promises each rank's rows by groups of experts, if ranks have places that no expert needs.
+/// Refuses a kernel whose route is in groups if ranks have places that no expert needs: such a route promises each rank's number of rows.
 fn unplaced(checked: &CheckedGraph) -> Result<(), String> {
     let graph = checked.graph();
     if graph.route.as_ref().is_none_or(|route| route.groups.is_none()) {
@@ -62,13 +62,13 @@ fn unplaced(checked: &CheckedGraph) -> Result<(), String> {
     ))
 }
 
-/// Whether the kernel's file for devices differs from the one for the host: an operator is for devices only.
+/// Whether the kernel's file for devices differs from the one for the host, because an operator is device-only.
 fn differs(checked: &CheckedGraph) -> bool {
     let mut externals = checked.graph().tasks.iter().filter_map(|(_, task)| task.external.as_ref());
     externals.any(|external| external.device_only)
 }
 
-/// The text for a user whose taskflow has no valid schedule.
+/// The text for a user whose taskflow has no valid schedule: it is too large, or the compiler has a fault.
 fn refused(checked: &CheckedGraph, violations: &[Violation]) -> String {
     let large = |violation: &&Violation| matches!(violation, Violation::TooLarge { .. });
     let lines = |violations: &mut dyn Iterator<Item = &Violation>| -> String {

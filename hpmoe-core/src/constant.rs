@@ -6,8 +6,8 @@ use std::fmt;
 /// Values that a build sets instead of the values in the source, by the constant's name.
 pub type Overrides = ByName<Constant>;
 
-/// Names of the constants that are tile sizes. Their values change times, and results only of sums over column tiles. The source may leave
-/// them open: `pub const TILE_N: usize = _;`.
+/// Names of the constants that are tile sizes. Their values change times; they change results only of sums over column tiles. The source
+/// may leave them open: `pub const TILE_N: usize = _;`.
 pub const TILE_SIZES: [&str; 7] = ["TILE_M", "TILE_N", "GRAD_M", "GRAD_N", "PUT", "BLOCK", "COLUMNS"];
 
 /// The number of places for experts that each rank has beyond its share. A build may set it in every kernel; a kernel that does not declare

@@ -67,9 +67,9 @@ fn functions_of(graph: &TaskGraph) -> impl Iterator<Item = String> {
 pub struct TaskflowToTell {
     /// The taskflow, as it was built.
     pub built: BuiltTaskflow,
-    /// Its name in the module.
+    /// The place of the taskflow's name in the module.
     at: SourceRange,
-    /// The tasks that it calls, by name.
+    /// The tasks that the taskflow calls, with the places of their names.
     tasks: Vec<(String, SourceRange)>,
 }
 
@@ -85,7 +85,7 @@ impl TaskflowToTell {
         }
     }
 
-    /// A fault at the task that it belongs to, or at the taskflow.
+    /// A fault at the name of the task that it belongs to, or else at the taskflow's name.
     #[must_use]
     pub fn fault(&self, Fault { task, text }: Fault) -> PlacedFault {
         let named = task.and_then(|name| self.tasks.iter().find(|(task, _)| *task == name));

@@ -50,7 +50,7 @@ pub const SMALL_TILES: [(&str, usize); 7] =
 ///
 /// # Panics
 ///
-/// If it leaves none of them open.
+/// The source leaves none of these sizes open.
 #[must_use]
 pub fn with_small_tiles(source: &str) -> String {
     let set = |text: String, (name, size): (&str, usize)| {

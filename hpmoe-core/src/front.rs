@@ -43,7 +43,7 @@ impl fmt::Debug for Front {
 pub struct ReadModule {
     /// The module with the functions of the library that it uses.
     module: ItemMod,
-    /// The kernel, with the constants of the last check.
+    /// The kernel, with the constants of the latest check.
     kernel: Kernel,
     constants: Vec<ItemConst>,
     faults: Errors,
@@ -94,7 +94,7 @@ impl ReadModule {
         self.check_some(0..self.kernel.flows.len(), overrides)
     }
 
-    /// As [`check`](Self::check), for one taskflow; `None` if it has faults, or what all taskflows share has any.
+    /// Like [`check`](Self::check), for one taskflow; `None` if the taskflow, or anything that all taskflows share, has faults.
     pub(crate) fn check_one(&mut self, flow: usize, overrides: &Overrides) -> Option<CheckedGraph> {
         self.check_some(flow..flow + 1, overrides).ok()?.pop()
     }

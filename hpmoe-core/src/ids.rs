@@ -35,7 +35,7 @@ ids! {
     TaskId,
     /// A task call of the taskflow.
     PhaseId,
-    /// An iteration space: which items a phase runs over.
+    /// An iteration space: the items that phases run over.
     SpaceId,
     /// An array of readiness counters.
     CounterId,

@@ -49,7 +49,7 @@ pub struct File {
 /// File name ending of the source that compilers for devices get, if it differs from the host's.
 pub const DEVICE_SOURCE: &str = "device.cpp";
 
-/// The generated kernel, for the host and, where that differs, for devices.
+/// The generated kernel for the host and, if it differs, for devices.
 #[derive(Clone, Copy)]
 pub(crate) struct Kernels<'a> {
     pub(crate) host: &'a Ascendc,

@@ -1,5 +1,5 @@
-//! Units as types: adding bytes to cycles does not compile. What leaves 64 bits stays at the largest number, which no limit allows:
-//! sizes are a user's choice.
+//! Units as types: adding bytes to cycles does not compile. Sums and products saturate at 64 bits, because sizes are a user's choice; the
+//! largest number exceeds every limit.
 
 use std::fmt;
 use std::iter::Sum;

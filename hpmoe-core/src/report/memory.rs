@@ -9,9 +9,9 @@ use crate::units::Bytes;
 use crate::validate::kernel_shape;
 use hpmoe_kernels::memory::{LaunchRows, MemoryTable, RankSizes};
 
-/// The memory of a kernel in a group of `ranks` ranks with room for `rows` received rows (of each chunk). The default is the most that any
-/// routing brings. The caller's tensors are those of a launch with the given numbers of rows, or by default the most. `processes` says
-/// whether ranks are processes, which write each other's tensors in the heap.
+/// The memory of a kernel in a group of `ranks` ranks. `rows` is the number of received rows (of each chunk) that there is room for; by
+/// default, it is the largest number that any routing needs. `launch` gives the rows of the caller's tensors; by default, these are the
+/// largest numbers. `processes` says whether ranks are processes, which write each other's tensors in the heap.
 #[must_use]
 pub fn memory_table(
     checked: &CheckedGraph,

@@ -4,7 +4,7 @@ use crate::graph::{SpaceKind, TaskGraph};
 use crate::ids::PhaseId;
 use crate::schedule::Entry;
 
-/// Phases that are run for the same group, one after the other, for a rectangle of groups.
+/// Phases that run one after another for each group in a rectangle of groups: a range of experts and a range of peers.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct EntryRun {
     phases: Vec<PhaseId>,
@@ -25,7 +25,7 @@ pub(super) fn runs(graph: &TaskGraph, queue: &[Entry]) -> Vec<String> {
     runs.iter().map(|run| text(graph, run)).collect()
 }
 
-/// Entries of one group that follow one another.
+/// Entries of the same group that follow one another in the queue, joined.
 fn bundles(graph: &TaskGraph, queue: &[Entry]) -> Vec<EntryRun> {
     let kind = |phase: PhaseId| graph.spaces[graph.phases[phase].space].kind;
     let mut bundles: Vec<EntryRun> = Vec::new();

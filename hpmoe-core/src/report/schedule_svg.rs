@@ -21,9 +21,9 @@ const TOP: f64 = 84.0;
 const LANE: f64 = 66.0;
 const BAR: f64 = 44.0;
 const LEGEND: f64 = 64.0;
-/// Narrower bars have no label.
+/// The width in pixels below which bars have no label.
 const LABEL: f64 = 22.0;
-/// Narrower bars are drawn as wide as this; those next to each other are one box.
+/// The minimum width of a bar in pixels. Narrower bars are drawn this wide; adjacent ones become one box.
 const NARROW: f64 = 1.0;
 
 const STYLE: &str = "text{font-family:system-ui,'DejaVu Sans',sans-serif;fill:#22272e;font-size:12px}\
@@ -128,7 +128,7 @@ struct Shown<'a> {
     until: Nanos,
 }
 
-/// The bars of a lane, as they begin. Cores of a lane run several entries at a time, so that bars overlap.
+/// The bars of a lane in the order of their starts. Cores of a lane can run several entries at a time, so bars overlap.
 fn shown(bars: &[Bar]) -> Vec<Shown<'_>> {
     let mut sorted: Vec<&Bar> = bars.iter().collect();
     sorted.sort_by_key(|bar| bar.start);
@@ -153,7 +153,7 @@ fn caption(role: &Role, shares: Option<(Nanos, Nanos)>, without: usize, top: f64
     }
 }
 
-/// The colour of a step, and its name.
+/// The colour and the name of a step.
 const fn of_step(kind: StepKind) -> (&'static str, &'static str) {
     match kind {
         StepKind::Launch => ("#d5dae0", "launch"),

@@ -78,7 +78,7 @@ pub fn schedule_text(checked: &CheckedGraph, schedule: &Schedule) -> String {
     text
 }
 
-/// Runs after the role's name, wrapped under one another.
+/// Writes runs after the role's name, with continuation lines below the first run.
 fn queue_lines(text: &mut String, role: &str, width: usize, runs: Vec<String>) {
     let mut line = format!("  {role:width$} ");
     let indent = line.chars().count();

@@ -72,7 +72,7 @@ pub fn totals(checked: &CheckedGraph, schedule: &Schedule, ranks: u32) -> Totals
     }
 }
 
-/// Tiles of a rank when every expert receives the same from every rank.
+/// Number of tiles per rank if every expert receives equally many rows from every rank.
 fn tiles(checked: &CheckedGraph, ranks: u32) -> u64 {
     let graph = checked.graph();
     let sizes = &graph.sizes;

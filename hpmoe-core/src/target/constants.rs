@@ -2,7 +2,7 @@
 
 use super::provenance::TargetConstant;
 
-/// The values that a constant may have. They leave no sum of a simulation out of range.
+/// The range of a constant's values. Values in their ranges keep all sums of a simulation in range.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Range {
     /// A number of cores or dies.
@@ -139,12 +139,12 @@ target! {
         fence_remote_ns: f64 = Nanoseconds,
         /// Time from the end of one task to the start of the next, ns.
         task_pickup_ns: f64 = Nanoseconds,
-        /// Time of each task for waits that are over, extents and signals, ns.
+        /// Time of each task to check waits that are already over, compute extents and signal, ns.
         tile_overhead_ns: f64 = Nanoseconds,
-        /// Time in which a core reads an entry of its queue and its tables, whether it has a tile there or not, ns. Of an entry for several
-        /// peers, also that in which it finds each further one with a tile.
+        /// Time in which a core reads an entry of its queue and the entry's tables, even if it has no tile there, ns. For an entry of
+        /// several peers, also the time to find each further peer with a tile.
         entry_ns: f64 = Nanoseconds,
-        /// Time of each further wait of a task that is over when the core looks, ns.
+        /// Time of each further wait of a task that is already over when the core checks it, ns.
         wait_ns: f64 = Nanoseconds,
         /// Time from a signal of a task to its next one, ns.
         signal_ns: f64 = Nanoseconds,

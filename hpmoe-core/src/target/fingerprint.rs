@@ -4,7 +4,7 @@ use super::Target;
 use crate::fingerprint::Fingerprint;
 
 impl Target {
-    /// The fingerprint of its name and of the values of all its constants. The source given for a value does not count.
+    /// The fingerprint of the target's name and of the values of all its constants. The sources of the values don't count.
     #[must_use]
     pub fn fingerprint(&self) -> Fingerprint {
         let named = Fingerprint::default().text(&self.name);

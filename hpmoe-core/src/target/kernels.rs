@@ -2,7 +2,7 @@
 
 use super::{FileFault, Target};
 
-/// The size in KiB that the device library takes for granted of each memory of a core: `kernels/include/hpmoe/memory.h`.
+/// The size in KiB that the device library assumes for each memory of a core: `kernels/include/hpmoe/memory.h`.
 const MEMORIES: [(&str, u32); 5] =
     [("ub_kib", 192), ("l1_kib", 512), ("l0a_kib", 64), ("l0b_kib", 64), ("l0c_kib", 128)];
 

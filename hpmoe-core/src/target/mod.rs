@@ -84,8 +84,8 @@ mod tests {
     use super::*;
     use crate::fingerprint::Fingerprint;
 
-    /// The constants of the machine are taken over byte for byte, comments with their sources included; only what is fitted is
-    /// this project's own. Whoever corrects a constant by a new source renews the fingerprint with it.
+    /// The constants of the machine, with the comments that name their sources, must not change unnoticed; only the fitted ones may. If a
+    /// constant is corrected by a new source, the fingerprint below must be renewed.
     #[test]
     fn nothing_but_the_fit_differs_from_the_description_of_the_machine() {
         let (described, fitted) = ASCEND_A3.split_once("[fitted]").unwrap();

@@ -97,7 +97,7 @@ struct Lines<'a> {
 }
 
 impl Lines<'_> {
-    /// The line that a byte is on, from 1.
+    /// The line that contains the byte at offset `at`, from 1.
     fn line_at(&self, at: usize) -> usize {
         1 + self.text[..at.min(self.text.len())].matches('\n').count()
     }

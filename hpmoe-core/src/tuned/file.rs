@@ -39,7 +39,7 @@ impl Tuned {
         self.kernels.iter().find(|known| known.is_for(kernel, shape, target, cores))
     }
 
-    /// Stores a schedule, in place of an older one for the same kernel, shape and target.
+    /// Stores a schedule, replacing an older one for the same kernel, shape and target.
     pub fn keep(&mut self, tuned: TunedKernel) {
         let (target, cores) = (tuned.target.as_str(), tuned.matrix_cores);
         match self.kernels.iter().position(|known| known.is_for(&tuned.kernel, &tuned.shape, target, cores)) {
@@ -48,7 +48,7 @@ impl Tuned {
         }
     }
 
-    /// Reads the text of such a file.
+    /// Reads the text of a file of tuned schedules.
     ///
     /// # Errors
     ///

@@ -4,7 +4,7 @@ use super::number;
 use crate::units::Nanos;
 use svg::node::element::{Group, Line, Text};
 
-/// Least distance of tick marks, in pixels.
+/// The minimum distance between tick marks, in pixels.
 const TICK: f64 = 90.0;
 
 /// The time axis of a picture: maps times to horizontal coordinates, in pixels.
@@ -60,7 +60,7 @@ impl Axis {
         self.end >= Nanos(2_000_000)
     }
 
-    /// 1, 2 or 5 times a power of ten.
+    /// The time between tick marks: 1, 2 or 5 times a power of ten.
     fn step(&self) -> Nanos {
         let least = (self.end.0 as f64 * TICK / self.width) as u64;
         let mut power = 1;

@@ -14,7 +14,7 @@ const fn hues(kind: TaskKind) -> [[u8; 3]; 4] {
 /// Gives each operation of a picture its own colour.
 #[derive(Default, Debug)]
 pub struct Shades {
-    /// Operations of each kind until now.
+    /// The number of operations of each kind that already have a colour.
     used: [usize; 3],
 }
 
