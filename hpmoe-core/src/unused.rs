@@ -67,7 +67,7 @@ mod tests {
         include_str!("../../ui-tests/kernels/once.rs"),
     ];
 
-    /// The source line of each unused declaration, and its message.
+    /// The source text that each finding points at, and its message.
     fn found(source: &str) -> Vec<(String, String)> {
         let front = front(&modules(source).unwrap()[0], &Overrides::new()).unwrap();
         let place = |at: proc_macro2::Span| {

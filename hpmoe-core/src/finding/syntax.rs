@@ -39,7 +39,7 @@ pub(crate) enum SyntaxFault {
     SecondConstant { name: String },
     /// A second function with the same name as a task or a taskflow.
     SecondFunction { name: String },
-    /// A function that is `async`, `unsafe`, `extern` or has a result.
+    /// A function that is `const`, `async`, `unsafe` or `extern`, names a lifetime, or has a result.
     NotPlain(NotPlain),
     /// A type of the language that the module has not imported.
     NotImported { name: String, runtime: String },

@@ -16,8 +16,8 @@ pub(crate) fn all_names(tokens: TokenStream, names: &mut Vec<String>) {
     }
 }
 
-/// For each taskflow, the names in it and in the functions and constants that these names stand for. A taskflow has the same graph
-/// whatever the values of other constants are.
+/// For each taskflow, the names in it and in the functions and constants that these names refer to, directly or not. The values of other
+/// constants don't change the taskflow's graph.
 pub(crate) fn names_of<'a>(module: &ItemMod, taskflows: impl Iterator<Item = &'a str>) -> Vec<HashSet<String>> {
     let (mut by_item, mut of_others) = (HashMap::<String, Vec<String>>::new(), Vec::new());
     for item in module.content.iter().flat_map(|(_, items)| items) {

@@ -9,9 +9,9 @@ use syn::Expr;
 pub(crate) enum BodyStmt {
     /// `let name = value;`
     Let { name: String, value: BodyExpr },
-    /// `let (first, second) = function(…);`, a name for each result; `_` names nothing.
+    /// `let (first, second) = function(…);`, with a name for each result; `_` discards a result.
     LetResults { names: Vec<String>, value: BodyExpr, span: Span },
-    /// `name = value;`, for a name of a `let mut`.
+    /// `name = value;`, for a name declared by `let mut`.
     Assign { name: String, value: BodyExpr, span: Span },
     /// `value;`
     Do(BodyExpr),
@@ -22,17 +22,17 @@ pub(crate) enum BodyStmt {
 /// An expression of a task body.
 #[derive(Clone)]
 pub(crate) enum BodyExpr {
-    /// A parameter or a `let`.
+    /// The name of a parameter or of a `let`.
     Name { name: String, span: Span },
-    /// A number without a name: a literal, or a size as f32.
+    /// A number: a literal, or a size converted to f32.
     Number(Box<Expr>),
-    /// A size as an argument: `value.columns::<WIDTH>(n * WIDTH)`.
+    /// A size in parentheses: `value.columns::<WIDTH>(n * WIDTH)`.
     Index(Box<Expr>),
     /// A tile operation, or arithmetic on numbers.
     Operation {
         /// Method name or operator sign.
         name: String,
-        /// The receiver first.
+        /// The operands, the receiver first.
         operands: Vec<BodyExpr>,
         /// The type argument of `cast::<bf16>()`.
         element: Option<ElementType>,
@@ -48,13 +48,13 @@ pub(crate) enum BodyExpr {
 #[derive(Clone)]
 pub(crate) struct HelperCall {
     pub(crate) function: String,
-    /// The const arguments, if they are written; `_` follows from the values.
+    /// The const arguments if the call writes them; `_` leaves one to inference from the values.
     pub(crate) sizes: Vec<Expr>,
     pub(crate) arguments: Vec<BodyExpr>,
     pub(crate) span: Span,
 }
 
-/// Calls `f` for each expression of a body, each before its parts.
+/// Calls `f` for each expression of a body, and for each expression before its operands.
 pub(crate) fn visit<'a>(body: &'a [BodyStmt], f: &mut impl FnMut(&'a BodyExpr)) {
     for statement in body {
         match statement {
@@ -68,7 +68,7 @@ pub(crate) fn visit<'a>(body: &'a [BodyStmt], f: &mut impl FnMut(&'a BodyExpr)) 
 }
 
 impl BodyExpr {
-    /// Calls `f` for this expression, then for its parts.
+    /// Calls `f` for this expression, then for its operands.
     pub(crate) fn visit<'a>(&'a self, f: &mut impl FnMut(&'a Self)) {
         f(self);
         match self {

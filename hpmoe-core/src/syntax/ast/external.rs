@@ -3,19 +3,19 @@
 use crate::memory::OnChipMemory;
 use syn::Expr;
 
-/// A function of C++ that takes the place of a task's body on the device.
+/// The C++ function that replaces a task's body on the device.
 #[derive(Clone, Default)]
 pub(crate) struct ExternalFn {
-    /// The file that holds it, relative to the package.
+    /// The file that holds the function, relative to the package.
     pub(crate) file: String,
-    /// Its name, if that is not the task's.
+    /// The function's name; `None` if it is that of the task.
     pub(crate) function: Option<String>,
-    /// Host runs take the task's body instead.
+    /// Whether host runs use the task's body instead of the function.
     pub(crate) device_only: bool,
-    /// How far results may be from the body's, relative to the largest of a tile.
+    /// Bound on the difference between a result and the body's, relative to the largest element of the tile.
     pub(crate) tolerance: Option<Expr>,
-    /// Time for a full tile.
+    /// The time for a full tile, in microseconds.
     pub(crate) microseconds: Option<Expr>,
-    /// Bytes of each memory that the operator declares; other memories count in full.
+    /// The bytes of each memory that the operator declares. It can use all of any other memory.
     pub(crate) memory: Vec<(OnChipMemory, Expr)>,
 }

@@ -4,7 +4,7 @@ use hpmoe_kernels::op::ElementType;
 use proc_macro2::Span;
 use syn::Expr;
 
-/// How a tensor of a taskflow is written: the constructor of a `let` or the type of a parameter.
+/// The constructor or type with which a tensor of a taskflow is declared: in a `let`, or as a parameter.
 #[derive(Clone)]
 pub(crate) enum TensorKind {
     /// `PerRank::tokens`, or `Tensor<T, C>`: a row per token.
@@ -17,8 +17,8 @@ pub(crate) enum TensorKind {
     Symmetric,
     /// `PerRank::ragged`, or `Received<T, C>`: a row per token received.
     Ragged,
-    /// `PerRank::once`, or `Once<T, C>`: a row per token received, however many experts of the rank it goes to; in the symmetric
-    /// heap.
+    /// `PerRank::once`, or `Once<T, C>`: one row per received token, even if several experts of the rank receive the token; in the
+    /// symmetric heap.
     Once,
     /// `PerRank::slots`, or `Slots<T, C>`: a row per (token, k), in the symmetric heap.
     Slots,
@@ -54,7 +54,7 @@ impl TensorKind {
 #[derive(Clone)]
 pub(crate) struct FlowParam {
     pub(crate) name: String,
-    /// Taken by `&mut`.
+    /// Whether the parameter is taken by `&mut`.
     pub(crate) write: bool,
     pub(crate) kind: TensorKind,
     pub(crate) element: ElementType,
@@ -69,7 +69,7 @@ pub(crate) struct Let {
     pub(crate) kind: TensorKind,
     pub(crate) element: ElementType,
     pub(crate) columns: Expr,
-    /// The tensor that has the same tokens; `None` if the route determines the rows.
+    /// The tensor whose tokens this tensor has, too; `None` if the route determines the rows.
     pub(crate) like: Option<String>,
     pub(crate) span: Span,
 }
@@ -91,13 +91,13 @@ pub(crate) enum Over<N = Expr> {
     SendsOnce { height: N, rank: String, expert: String },
     /// `route.row_tiles::<HEIGHT>(expert)`.
     RowTiles { height: N, expert: String },
-    /// `route.token_blocks::<HEIGHT>(rank)`, or those of a tensor: `x.token_blocks::<HEIGHT>(rank)`.
+    /// `route.token_blocks::<HEIGHT>(rank)`, or the token blocks of a tensor: `x.token_blocks::<HEIGHT>(rank)`.
     TokenBlocks { height: N, rank: String, like: Option<String> },
     /// `0..extent`.
     Range { extent: N },
 }
 
-/// The rank whose part of a tensor is meant.
+/// The rank in the brackets after a tensor: the one whose part of the tensor is meant.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Rank {
     /// `[rank]`.
@@ -147,7 +147,7 @@ impl Accessor {
         }
     }
 
-    /// The loop variables that choose its rows.
+    /// The loop variables that choose the rows of this accessor.
     pub(crate) fn variables(&self) -> Vec<&String> {
         match self {
             Self::Gather(one)
@@ -165,7 +165,7 @@ impl Accessor {
 /// `&tensor[rank].accessor()…`.
 #[derive(Clone)]
 pub(crate) struct Argument {
-    /// Taken by `&mut`.
+    /// Whether the argument is passed by `&mut`.
     pub(crate) write: bool,
     pub(crate) tensor: String,
     pub(crate) rank: Rank,
@@ -185,7 +185,7 @@ pub(crate) enum Stmt {
     },
     Call {
         task: String,
-        /// Const arguments, where written.
+        /// The const arguments, if the call writes them.
         generics: Vec<Expr>,
         arguments: Vec<Argument>,
         /// The call as written, on one line.
@@ -201,18 +201,18 @@ pub(crate) enum Role {
     Ranks,
     /// `route: &Route`.
     Route,
-    /// The tensor parameter of this number.
+    /// A tensor; the number is its index in [`Flow::params`].
     Tensor(usize),
 }
 
 /// The route that a taskflow makes: `let route = Route::of::<EXPERTS>(ep, ids);`.
 #[derive(Clone)]
 pub(crate) struct MadeRoute {
-    /// How many statements of the body come before it, those of parts included.
+    /// The number of statements of the body before it, including those of called taskflows.
     pub(crate) after: usize,
     /// Name of the tensor of ids, or of a kept route.
     pub(crate) ids: String,
-    /// Whether it is passed as `&ids`.
+    /// Whether the tensor is passed as `&ids`.
     pub(crate) by_reference: bool,
     /// The tensor in which `route.keep(routed);` keeps the route for another launch.
     pub(crate) keeps: Option<(String, Span)>,
@@ -225,17 +225,17 @@ pub(crate) struct MadeRoute {
     pub(crate) span: Span,
 }
 
-/// A taskflow function, with the statements of those that it calls in place of the calls.
+/// A taskflow function. The statements of taskflows that it calls replace the calls.
 #[derive(Clone)]
 pub(crate) struct Flow {
     pub(crate) name: String,
-    /// The names of its const parameters, which calls give values; only a part of other taskflows has any.
+    /// The names of its const parameters, which calls give values. Only a taskflow that others call has any.
     pub(crate) generics: Vec<String>,
-    /// All parameters, in their order.
+    /// All parameters, in order of declaration.
     pub(crate) roles: Vec<Role>,
-    /// The tensors among them.
+    /// The parameters that are tensors.
     pub(crate) params: Vec<FlowParam>,
-    /// The route that one of its statements makes; `None` if it is a parameter.
+    /// The route that a statement of the taskflow makes; `None` if the route is a parameter.
     pub(crate) route: Option<MadeRoute>,
     pub(crate) body: Vec<Stmt>,
     pub(crate) span: Span,

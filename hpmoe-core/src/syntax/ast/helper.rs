@@ -4,7 +4,7 @@ use super::{BodyExpr, BodyStmt};
 use proc_macro2::Span;
 use syn::Expr;
 
-/// A function without a marker that task bodies call: values and numbers in, one or more of them out.
+/// A function without a marker that task bodies call. It takes values and numbers, and returns one or more of them.
 #[derive(Clone)]
 pub(crate) struct HelperFn {
     pub(crate) name: String,
@@ -12,7 +12,7 @@ pub(crate) struct HelperFn {
     pub(crate) generics: Vec<String>,
     pub(crate) params: Vec<HelperParam>,
     pub(crate) body: Vec<BodyStmt>,
-    /// The expression at the end of the body, or those of the tuple that stands there.
+    /// The expressions that the function returns: the last one of its body or, if that is a tuple, the tuple's elements.
     pub(crate) results: Vec<BodyExpr>,
     /// The declared types of the results, and their position in the source.
     pub(crate) returns: (Vec<HelperType>, Span),
@@ -26,7 +26,7 @@ pub(crate) struct HelperParam {
     pub(crate) by_reference: bool,
 }
 
-/// The type of such a parameter.
+/// The type of a helper function's parameter or result.
 #[derive(Clone)]
 pub(crate) enum HelperType {
     /// `Value<ROWS, COLS>` or a reference to one: constant expressions or const parameters.

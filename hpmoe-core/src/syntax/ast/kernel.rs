@@ -15,8 +15,8 @@ pub struct Kernel {
     pub constants: Constants,
     pub(crate) tasks: Vec<TaskFn>,
     pub(crate) flows: Vec<Flow>,
-    /// Functions that tasks call.
+    /// The helper functions that tasks call.
     pub(crate) helpers: Vec<HelperFn>,
-    /// The names of functions without a marker.
+    /// The names of all functions without a marker.
     pub(crate) unmarked: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! The tree: a kernel module as written, before anything is known about it. The readers are in `parse`.
+//! The syntax tree: a kernel module as written, before any analysis. The readers that make it are in `parse`.
 
 mod body;
 mod external;

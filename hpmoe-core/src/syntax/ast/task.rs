@@ -9,7 +9,7 @@ use syn::Expr;
 #[derive(Clone)]
 pub(crate) struct TileParam {
     pub(crate) name: String,
-    /// Taken by `&mut`.
+    /// Whether the parameter is taken by `&mut`.
     pub(crate) write: bool,
     pub(crate) element: ElementType,
     /// Maximum number of rows: a constant expression or a const parameter; `cols` likewise.
@@ -18,7 +18,7 @@ pub(crate) struct TileParam {
     pub(crate) span: Span,
 }
 
-/// A function that a marker makes a task.
+/// A function with the marker of a task.
 #[derive(Clone)]
 pub(crate) struct TaskFn {
     pub(crate) name: String,
@@ -30,7 +30,7 @@ pub(crate) struct TaskFn {
     pub(crate) body: Vec<BodyStmt>,
     /// The external operator that replaces the body on the device.
     pub(crate) external: Option<ExternalFn>,
-    /// A task of the library: its spans are those of its name in the module's `use`.
+    /// Whether the task is from the library. All of its spans are then that of its name in the module's `use`.
     pub(crate) library: bool,
     pub(crate) span: Span,
 }

@@ -9,7 +9,7 @@ use syn::spanned::Spanned as _;
 use syn::{Expr, Item, ItemMod, Type, parse_quote_spanned};
 
 impl Constants {
-    /// Computes the sizes and numbers among the constants of a module, in any order.
+    /// Computes all `usize` and `f32` constants of a module. They may be declared in any order.
     pub(crate) fn compute(items: &[&syn::ItemConst], overrides: &Overrides, errors: &mut Errors) -> Self {
         let mut constants = Self::default();
         let named = items.iter().copied().filter(|item| item.ident != "_");
@@ -52,7 +52,7 @@ impl Constants {
         constants
     }
 
-    /// The value of a constant: as the build sets or chooses it, else as it is written.
+    /// The value of a constant: the one that the build sets or chooses, or else the one in the source.
     fn declared(&self, item: &syn::ItemConst, overrides: &Overrides) -> Result<Constant, FindingAt> {
         let number = is_f32(&item.ty);
         if is_open(item) {
@@ -100,7 +100,7 @@ pub fn open_constants(module: &ItemMod) -> Vec<String> {
         .collect()
 }
 
-/// The module with these constants left open, regardless of their values in the source.
+/// The module with these constants left open (`= _`), regardless of their values in the source.
 #[must_use]
 pub fn leaving_open(module: &ItemMod, names: &[String]) -> ItemMod {
     let mut module = module.clone();
@@ -136,7 +136,7 @@ pub fn declared_constants(module: &ItemMod) -> Vec<String> {
     names
 }
 
-/// The names by which a build may set a module's constants: for all kernels (`HIDDEN`), and for this one (`rms::HIDDEN`).
+/// The names under which a build may set a module's constants: for all kernels (`HIDDEN`), or for this one (`rms::HIDDEN`).
 #[must_use]
 pub fn settable(module: &ItemMod) -> Vec<String> {
     let names = declared_constants(module);

@@ -70,7 +70,7 @@ fn literal(lit: &Lit) -> Result<f32, NumberFault> {
     finite(value, || digits.to_owned())
 }
 
-/// `a + b`, `a - b`, `a * b`, `a / b` or `-a` of numbers.
+/// The value of `a + b`, `a - b`, `a * b`, `a / b` or `-a`.
 pub(crate) fn arithmetic(sign: &str, numbers: &[f32]) -> Result<f32, NumberFault> {
     let value = match (sign, numbers) {
         ("+", [a, b]) => a + b,

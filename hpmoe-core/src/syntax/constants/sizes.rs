@@ -11,7 +11,7 @@ use syn::{BinOp, Expr, Lit};
 /// The methods of sizes that the compiler computes.
 pub(in crate::syntax) const METHODS: [&str; 5] = ["div_ceil", "next_multiple_of", "pow", "min", "max"];
 
-/// A number of bits, or an exponent.
+/// A shift distance or an exponent; `None` if it exceeds 32 bits.
 fn by(size: usize) -> Option<u32> {
     size.try_into().ok()
 }

@@ -46,7 +46,7 @@ pub(super) fn is_f32(ty: &Type) -> bool {
     matches!(ty, Type::Path(path) if path.path.is_ident("f32"))
 }
 
-/// Whether the compiler computes constants of that type.
+/// Whether the compiler computes constants of this type: `usize` and `f32`.
 pub(crate) fn is_computed(ty: &Type) -> bool {
     is_f32(ty) || matches!(ty, Type::Path(path) if path.path.is_ident("usize"))
 }

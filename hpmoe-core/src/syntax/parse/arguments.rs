@@ -40,7 +40,7 @@ pub(super) fn argument(expr: &Expr) -> Result<Argument, FindingAt> {
     })
 }
 
-/// The accessors by name, each as it is written.
+/// The accessors: name and form of each.
 pub(super) const ACCESSORS: [(&str, &str); 9] = [
     ("gather", ".gather(&s)` of a send, or `.gather(e, m)"),
     ("rows_of", ".rows_of(&s)"),
@@ -67,7 +67,7 @@ fn accessor(call: &syn::ExprMethodCall) -> Result<Accessor, FindingAt> {
     })
 }
 
-/// The accessor of that name, if it takes these arguments and const arguments.
+/// The accessor with this name; `None` if there is none that takes these arguments and const arguments.
 fn known(name: &str, sizes: Option<&[Option<Expr>]>, arguments: &[&Expr]) -> Option<Accessor> {
     let size = match (name, sizes) {
         (_, None) => None,

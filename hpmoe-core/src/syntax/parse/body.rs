@@ -11,7 +11,7 @@ use quote::ToTokens as _;
 use syn::spanned::Spanned as _;
 use syn::{BinOp, Block, Expr, ExprCall, GenericArgument, LocalInit, Pat, PathArguments, Stmt, Type, UnOp};
 
-/// Reads a block.
+/// Reads the statements of a task body.
 pub(super) fn statements(block: &Block, errors: &mut Errors) -> Vec<BodyStmt> {
     block
         .stmts
@@ -75,7 +75,7 @@ fn read(statement: &Stmt, errors: &mut Errors) -> Option<BodyStmt> {
     }
 }
 
-/// The name that a pattern gives to one of several results.
+/// The name that a pattern gives to one of several results; `_` is a name, too.
 fn name_of_result(pattern: &Pat) -> Option<String> {
     match pattern {
         Pat::Ident(name) => Some(name.ident.to_string()),
@@ -163,7 +163,7 @@ fn expression(expr: &Expr, errors: &mut Errors) -> Option<BodyExpr> {
     }
 }
 
-/// A call of a function by a plain name. Only the reader of the module knows which functions exist.
+/// Reads a call of a function by a plain name. Whether the module has this function is checked later.
 fn helper_call(call: &ExprCall, errors: &mut Errors) -> Option<HelperCall> {
     let segment = match &*call.func {
         Expr::Path(path) if path.qself.is_none() && path.path.segments.len() == 1 => path.path.segments.first(),
@@ -179,7 +179,7 @@ fn helper_call(call: &ExprCall, errors: &mut Errors) -> Option<HelperCall> {
     Some(HelperCall { function: segment.ident.to_string(), sizes, arguments, span: segment.ident.span() })
 }
 
-/// Reads the body of a helper function, which ends with its results.
+/// Reads the body of a helper function, which ends with the expressions that it returns.
 pub(super) fn with_results(block: &Block, errors: &mut Errors) -> Option<(Vec<BodyStmt>, Vec<BodyExpr>)> {
     let Some((Stmt::Expr(result, None), statements)) = block.stmts.split_last() else {
         return refuse(block.brace_token.span.close(), SyntaxFault::HelperResult, errors);
@@ -216,7 +216,7 @@ fn assigned_sign(op: &BinOp) -> Option<&'static str> {
     }
 }
 
-/// Whether an operation of that name takes a size at this place, counted from the receiver.
+/// Whether an operation with this name takes a size in parentheses at this position, counted from the receiver.
 fn takes_index(name: &str, place: usize) -> bool {
     ops::named(name).any(|operation| operation.operands.get(place) == Some(&OperandKind::Index))
 }

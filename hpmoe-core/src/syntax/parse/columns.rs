@@ -1,5 +1,5 @@
-//! Columns of values that rustc can't infer. The result of some operations has as many columns as its use asks for: rustc infers them from a
-//! store, an assignment, a function's parameter or result, and from the left operand of operators, but from no other use.
+//! Finds values whose number of columns rustc can't infer. The use of some operations' results determines their columns. rustc infers these
+//! from a store, an assignment, a function's parameter or result, and the left operand of an operator, but from no other use.
 
 use super::forms::unparenthesized;
 use super::kernel::functions_of_tasks;
@@ -17,15 +17,15 @@ use syn::{
 /// Operations whose result has columns that rustc infers from its use, unless the call states them.
 const INFERRED: [&str; 6] = ["concat", "interleave", "even_columns", "odd_columns", "unpack", "look_up"];
 
-/// The columns of a value: `None` if they are known, or the number of an unknown.
+/// The columns of a value: `None` if they are known, else the index of an [`Unknown`].
 type Columns = Option<usize>;
 
 /// An unknown number of columns.
 #[derive(Clone)]
 struct Unknown {
-    /// The unknown or known columns that it equals.
+    /// The columns, known or unknown, that these equal; `None` if nothing determines them.
     same: Option<Columns>,
-    /// The operation that makes it; `None` for a const parameter of a function that is called.
+    /// The operation whose result has these columns; `None` for a const parameter of a called function.
     operation: Option<(String, Span)>,
 }
 
@@ -36,8 +36,8 @@ struct Inference<'a> {
     unknowns: Vec<Unknown>,
 }
 
-/// Finds operations in a kernel's tasks, and in the functions that they call, whose columns rustc can't infer. They are reported only if the
-/// kernel has no other fault.
+/// Reports operations whose columns rustc can't infer, in a kernel's tasks and the functions that they call. The front end shows these
+/// findings only if the kernel has no other fault.
 pub(crate) fn columns(module: &ItemMod, kernel: &Kernel, errors: &mut Errors) {
     let functions = functions_of_tasks(module, kernel);
     for function in &functions {
@@ -55,7 +55,7 @@ pub(crate) fn columns(module: &ItemMod, kernel: &Kernel, errors: &mut Errors) {
 }
 
 impl Inference<'_> {
-    /// The operations whose columns nothing determines. Operations on their results are not listed.
+    /// The operations whose columns nothing determines. Of several with equal columns, only the first one is returned.
     fn left(&self) -> Vec<(String, Span)> {
         let open = (0..self.unknowns.len()).filter(|&unknown| self.root(Some(unknown)) == Some(unknown));
         let first = |root: usize| {
@@ -85,7 +85,7 @@ impl Inference<'_> {
         }
     }
 
-    /// The columns of each value at the end of a block.
+    /// The columns of each value that a block returns.
     fn block(&mut self, block: &Block) -> Vec<Columns> {
         let outside = self.bound.len();
         let mut results = Vec::new();
@@ -123,7 +123,7 @@ impl Inference<'_> {
         Vec::new()
     }
 
-    /// The columns of each value that an expression makes.
+    /// The columns of each value that an expression returns.
     fn results(&mut self, expr: &Expr) -> Vec<Columns> {
         match unparenthesized(expr) {
             Expr::Call(call) => self.call(call),
@@ -177,7 +177,7 @@ impl Inference<'_> {
         }
     }
 
-    /// The columns of each result of a function of the module: known, a const parameter of the call, or those of an argument.
+    /// The columns of each result of a called function: known, or those of a const parameter, which arguments may determine.
     fn call(&mut self, call: &ExprCall) -> Vec<Columns> {
         let arguments: Vec<Columns> = call.args.iter().map(|argument| self.expr(argument)).collect();
         let Expr::Path(path) = &*call.func else { return Vec::new() };
@@ -207,7 +207,7 @@ impl Inference<'_> {
     }
 }
 
-/// Whether a path names a function, with const arguments or without.
+/// Whether a path is the name of a function, with or without const arguments.
 fn ends_in(path: &syn::ExprPath, function: &ItemFn) -> bool {
     path.path.segments.len() == 1 && path.path.segments[0].ident == function.sig.ident
 }
@@ -216,7 +216,7 @@ fn is_inferred(size: &GenericArgument) -> bool {
     matches!(size, GenericArgument::Type(Type::Infer(_)))
 }
 
-/// The columns that a type of a function's signature states.
+/// The columns that a type in a function's signature states; `sizes` gives the function's const parameters.
 fn columns_of(ty: &Type, sizes: &HashMap<String, Columns>) -> Columns {
     let Type::Path(path) = (match ty {
         Type::Reference(reference) => &*reference.elem,

@@ -1,4 +1,4 @@
-//! Const parameters of taskflows that others call: their values at a call, and the statements with these values.
+//! Const parameters of taskflows that others call: computes their values at a call, and puts these into the statements.
 
 use super::forms::{fault, ident, written_or_inferred};
 use super::known_flows::function;
@@ -9,8 +9,8 @@ use proc_macro2::{Group, TokenStream, TokenTree};
 use quote::{ToTokens as _, quote};
 use syn::{Expr, PathArguments};
 
-/// The values of a part's const parameters at a call: as written, or for `_` the sizes of the tensors. `names`
-/// are the part's tensors with the caller's.
+/// The values of a called taskflow's const parameters: as the call writes them or, for `_`, inferred from the sizes of the tensors. `names`
+/// are pairs of a tensor of the called taskflow and the caller's tensor.
 pub(super) fn const_arguments(
     call: &syn::ExprCall,
     part: &Flow,
@@ -37,7 +37,7 @@ pub(super) fn const_arguments(
     part.generics.iter().enumerate().map(value).collect()
 }
 
-/// The size of the caller's tensor that corresponds to this parameter in the called taskflow's tensor.
+/// The size of the caller's tensor that stands where the called taskflow's tensor has this const parameter.
 fn inferred(parameter: &str, part: &Flow, caller: &Reader<'_>, names: &[(String, String)]) -> Option<Expr> {
     let sizes = caller.sizes.borrow();
     part.params.iter().find_map(|param| {
@@ -49,7 +49,7 @@ fn inferred(parameter: &str, part: &Flow, caller: &Reader<'_>, names: &[(String,
     })
 }
 
-/// Puts values in place of const parameters.
+/// Replaces const parameters in statements by their values.
 pub(super) fn with_values(statements: &mut [Stmt], parameters: &[String], values: &[Expr]) {
     if parameters.is_empty() {
         return;
@@ -61,7 +61,7 @@ pub(super) fn with_values(statements: &mut [Stmt], parameters: &[String], values
     sizes(statements, &put);
 }
 
-/// All expressions of constants in statements.
+/// Calls `put` for each constant expression in statements.
 fn sizes(statements: &mut [Stmt], put: &impl Fn(&mut Expr)) {
     for statement in statements {
         match statement {

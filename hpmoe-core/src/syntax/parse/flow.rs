@@ -118,12 +118,12 @@ pub(super) fn flow(function: &ItemFn, known: &KnownFlows<'_>, errors: &mut Error
     })
 }
 
-/// The names of the tensors that statements make, also inside of loops.
+/// The names of the tensors that statements make, including those inside loops.
 fn names_of_lets(statements: &[syn::Stmt]) -> impl Iterator<Item = String> {
     lets(statements).into_iter().map(|(name, _)| name)
 }
 
-/// The tensors that statements make, also inside of loops: each with its name and whether its `let` is `mut`.
+/// The tensors that statements make, including those inside loops: the name of each, and whether its `let` is `mut`.
 fn lets(statements: &[syn::Stmt]) -> Vec<(String, bool)> {
     let mut names = Vec::new();
     for statement in statements {

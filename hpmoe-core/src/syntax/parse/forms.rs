@@ -30,7 +30,7 @@ pub(super) fn ident(expr: &Expr) -> Option<String> {
     }
 }
 
-/// The name of an expression that is one, and no reference to it.
+/// The name that an expression is; `None` for references and all other expressions.
 pub(super) fn name_of(expr: &Expr) -> Option<String> {
     match unparenthesized(expr) {
         Expr::Reference(_) => None,
@@ -51,7 +51,7 @@ pub(super) fn is_unique(expr: &Expr) -> bool {
     matches!(unparenthesized(expr), Expr::Reference(reference) if reference.mutability.is_some())
 }
 
-/// The names of a function's const parameters; others are this fault.
+/// The names of a function's const parameters. Any other generic parameter is reported as the fault `other`.
 pub(super) fn const_parameters(signature: &Signature, other: &SyntaxFault, errors: &mut Errors) -> Vec<String> {
     let mut names = Vec::new();
     for parameter in &signature.generics.params {
@@ -74,7 +74,7 @@ pub(super) fn const_parameters(signature: &Signature, other: &SyntaxFault, error
     names
 }
 
-/// Refuses functions whose call does more than run the body, and those with a result.
+/// Refuses functions that [`plain`] refuses, and those with a result.
 pub(super) fn plain_function(signature: &Signature, errors: &mut Errors) {
     plain(signature, errors);
     match &signature.output {
@@ -85,7 +85,7 @@ pub(super) fn plain_function(signature: &Signature, errors: &mut Errors) {
     }
 }
 
-/// Refuses functions whose call does more than run the body: `async`, `unsafe`, an ABI.
+/// Refuses functions that are `const`, `async` or `unsafe`, that have an ABI, or whose parameters name a lifetime.
 pub(super) fn plain(signature: &Signature, errors: &mut Errors) {
     let mut refuse = |span: Span, reason: NotPlain| errors.push(span, Finding::Syntax(SyntaxFault::NotPlain(reason)));
     if let Some(word) = &signature.constness {
@@ -110,7 +110,7 @@ pub(super) fn plain(signature: &Signature, errors: &mut Errors) {
     }
 }
 
-/// The place of a lifetime that has a name of its own.
+/// The place of the first lifetime other than `'static` and `'_`.
 fn undeclared_lifetime(tokens: TokenStream) -> Option<Span> {
     let mut tick = false;
     for token in tokens {
@@ -183,17 +183,18 @@ fn parameter_in(tokens: TokenStream, parameters: &[String]) -> Option<String> {
     })
 }
 
-/// The name of an element type; with its path, if the path doesn't lead to hpmoe's.
+/// The name of an element type. If its path leads outside of hpmoe, the whole path is returned.
 fn element_name(path: &syn::Path) -> Option<String> {
     let (first, last) = (path.segments.first()?, path.segments.last()?);
     let elsewhere = path.segments.len() > 1 && !ROOTS.iter().any(|root| first.ident == root);
     Some(if elsewhere { one_line(path) } else { last.ident.to_string() })
 }
 
-/// The first names of paths that can lead to the types of the language.
+/// The first segments of paths that can lead to the types of the language.
 const ROOTS: [&str; 4] = ["hpmoe_runtime", "self", "super", "crate"];
 
-/// The type in `<element, A, B…>` that is not an element type, if the first argument is one, and its place; lifetimes are ignored.
+/// The name and the place of the type in `<element, A, B…>` that should be an element type but isn't; `None` if there is no fault.
+/// Lifetimes are ignored.
 pub(super) fn unknown_element(arguments: &syn::AngleBracketedGenericArguments) -> Option<(Span, String)> {
     let first = arguments.args.iter().find(|argument| !matches!(argument, GenericArgument::Lifetime(_)))?;
     let GenericArgument::Type(Type::Path(element)) = first else { return None };
@@ -201,7 +202,7 @@ pub(super) fn unknown_element(arguments: &syn::AngleBracketedGenericArguments) -
     ElementType::ALL.iter().all(|element| name != element.name()).then_some((at, name))
 }
 
-/// The fault of a type `Name<element, …>` whose element type is unknown; `inside` are the names of such types.
+/// The fault of a type such as `Tile<element, …>` whose element type is unknown. Only types with a name in `inside` are checked.
 pub(super) fn element_fault(ty: &Type, inside: &[&str]) -> Option<FindingAt> {
     let Type::Path(path) = ty else { return None };
     let last = path.path.segments.last().filter(|last| inside.iter().any(|name| last.ident == name))?;
@@ -210,7 +211,7 @@ pub(super) fn element_fault(ty: &Type, inside: &[&str]) -> Option<FindingAt> {
     Some(Box::new((at, Finding::Syntax(SyntaxFault::ElementType { name }))))
 }
 
-/// A const argument as an expression; a bare name parses as a type.
+/// A const argument as an expression. A bare name was parsed as a type.
 pub(super) fn constant_argument(argument: &GenericArgument) -> Option<Expr> {
     match argument {
         GenericArgument::Const(expr) => Some(expr.clone()),
@@ -221,7 +222,7 @@ pub(super) fn constant_argument(argument: &GenericArgument) -> Option<Expr> {
     }
 }
 
-/// A const argument; `_` leaves it to inference.
+/// A const argument as an expression; `_` becomes `Expr::Infer`.
 pub(super) fn written_or_inferred(argument: &GenericArgument) -> Option<Expr> {
     match argument {
         GenericArgument::Type(Type::Infer(infer)) => {

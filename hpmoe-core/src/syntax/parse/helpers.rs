@@ -8,7 +8,7 @@ use crate::syntax::ast::{BodyExpr, HelperCall, HelperFn, HelperParam, HelperType
 use syn::spanned::Spanned as _;
 use syn::{Expr, FnArg, ItemFn, Pat, PathArguments, ReturnType, Type};
 
-/// Reads the functions that tasks call, and those that these call. Other functions of the module may be any Rust.
+/// Reads the functions that tasks call, and the functions that those call. Other functions of the module may be any Rust.
 pub(super) fn helpers(unmarked: &[&ItemFn], tasks: &[TaskFn], errors: &mut Errors) -> Vec<HelperFn> {
     let mut read: Vec<HelperFn> = Vec::new();
     let mut seen: Vec<String> = Vec::new();

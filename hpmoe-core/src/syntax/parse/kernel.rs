@@ -12,14 +12,14 @@ use quote::ToTokens as _;
 use syn::spanned::Spanned as _;
 use syn::{FnArg, Item, ItemConst, ItemFn, ItemMod, ItemStatic, Type, parse_quote};
 
-/// Reads a kernel module, but for the values of its constants: returns it with their declarations.
+/// Reads a kernel module except for the values of its constants; returns it with the constants' declarations.
 pub(crate) fn parse(module: &ItemMod, errors: &mut Errors) -> (Kernel, Vec<ItemConst>) {
     let mut constants = Vec::new();
     let kernel = kernel(module, &mut constants, errors);
     (kernel, constants)
 }
 
-/// The functions of a kernel's tasks, and the functions that tasks call.
+/// The Rust functions of a kernel's tasks, and the functions that tasks call.
 pub(super) fn functions_of_tasks<'a>(module: &'a ItemMod, kernel: &Kernel) -> Vec<&'a ItemFn> {
     let of_tasks = kernel.tasks.iter().map(|task| &task.name);
     let names: Vec<&String> = of_tasks.chain(kernel.helpers.iter().map(|helper| &helper.name)).collect();
@@ -109,12 +109,12 @@ fn kernel(module: &ItemMod, constants: &mut Vec<ItemConst>, errors: &mut Errors)
     kernel
 }
 
-/// Whether a type is called by this name, without arguments.
+/// Whether the last name in a type's path is `name`.
 fn named(ty: &Type, name: &str) -> bool {
     matches!(ty, Type::Path(path) if path.path.segments.last().is_some_and(|segment| segment.ident == name))
 }
 
-/// Refuses a module in which no name of the language can be known: without a `use`, and without the runtime's name.
+/// Refuses a module that can't know the names of the language: it has no `use` except of library functions, and never names the runtime.
 fn refuse_without_prelude(module: &ItemMod, items: &[Item], runtime: &Ident, errors: &mut Errors) {
     let (uses, others): (Vec<&Item>, Vec<&Item>) = items.iter().partition(|item| matches!(item, Item::Use(_)));
     let named = |item: &Item| names_in(item.to_token_stream(), &runtime.to_string());
@@ -130,7 +130,8 @@ const TYPES: [&str; 16] = [
     "RAGGED", "bf16", "f16", "i4x2",
 ];
 
-/// Refuses types of the language that a module names without a `use` of them, if it uses the names of no whole module.
+/// Refuses types of the language that a module names without importing them, if it imports single names from the prelude and has no glob
+/// import.
 fn refuse_unimported(items: &[Item], runtime: &Ident, errors: &mut Errors) {
     let uses = || items.iter().filter(|item| matches!(item, Item::Use(_)) && used(item, runtime).is_none());
     let is_glob = |item: &Item| item.to_token_stream().to_string().contains('*');
@@ -160,7 +161,7 @@ fn refuse_unimported(items: &[Item], runtime: &Ident, errors: &mut Errors) {
     }
 }
 
-/// The first name of a type that is not known, unless it is the end of a path.
+/// The first type of the language in tokens that is not known. Names after `::` don't count.
 fn unknown_type(tokens: TokenStream, known: &[String]) -> Option<Ident> {
     let mut in_path = false;
     for token in tokens {
@@ -187,12 +188,12 @@ fn unknown_type(tokens: TokenStream, known: &[String]) -> Option<Ident> {
     None
 }
 
-/// Whether a name is among tokens.
+/// Whether a name is among tokens, or inside a group among them.
 fn names_in(tokens: TokenStream, name: &str) -> bool {
     tokens.into_iter().any(|token| names(token, name))
 }
 
-/// Whether a token is a name, or has it inside.
+/// Whether a token is this name, or a group that contains it.
 fn names(token: TokenTree, name: &str) -> bool {
     match token {
         TokenTree::Ident(ident) => ident == *name,
@@ -201,7 +202,8 @@ fn names(token: TokenTree, name: &str) -> bool {
     }
 }
 
-/// Refuses values that are declared as `static`. Reads them as constants all the same, so that each is reported only once.
+/// Refuses `usize` and `f32` values that are declared as `static`. Reads them as constants all the same, so that each is reported only
+/// once.
 fn statics(items: &[Item], errors: &mut Errors) -> Vec<ItemConst> {
     let mut constants = Vec::new();
     for item in items {
@@ -214,7 +216,7 @@ fn statics(items: &[Item], errors: &mut Errors) -> Vec<ItemConst> {
     constants
 }
 
-/// Refuses tasks and taskflows that have the name of another function; whether there is one.
+/// Refuses tasks and taskflows that have the name of another function; returns whether it refused one.
 fn refuse_second_functions(items: &[Item], errors: &mut Errors) -> bool {
     let named = items.iter().filter_map(|item| match item {
         Item::Fn(function) => {
@@ -250,7 +252,7 @@ fn refuse_second_constants(items: &[Item], errors: &mut Errors) {
     }
 }
 
-/// Refuses `#[cfg]` anywhere in an item, also on its statements and parameters.
+/// Refuses `#[cfg]` anywhere in an item, including its statements and parameters.
 fn refuse_cfg(tokens: TokenStream, errors: &mut Errors) {
     let mut hash = false;
     for token in tokens {

@@ -4,7 +4,7 @@ use crate::names::nearest;
 use crate::syntax::ast::Flow;
 use syn::{Expr, ItemFn, PathSegment, Visibility};
 
-/// Whether a kernel is made of a taskflow.
+/// Whether a kernel is generated for a taskflow: it is not private.
 pub(super) fn is_public(function: &ItemFn) -> bool {
     !matches!(function.vis, Visibility::Inherited)
 }
@@ -12,7 +12,7 @@ pub(super) fn is_public(function: &ItemFn) -> bool {
 /// The taskflows of a module, each read at most once.
 pub(super) struct KnownFlows<'a> {
     pub(super) functions: &'a [&'a ItemFn],
-    /// For each function, the taskflow if it was read; the inner `None` is one with faults.
+    /// For each function, its taskflow if it has been read; the inner `None` stands for a taskflow with faults.
     pub(super) read: Vec<Option<Option<Flow>>>,
 }
 
@@ -21,7 +21,7 @@ impl KnownFlows<'_> {
         self.functions.iter().position(|function| function.sig.ident == name)
     }
 
-    /// One that calls none that is still to be read.
+    /// A taskflow that has not been read, while all taskflows that it calls have been; `None` if there is none.
     pub(super) fn next(&self) -> Option<usize> {
         let is_ready = |at: &usize| {
             let called = called(&self.functions[*at].block.stmts);
@@ -36,13 +36,13 @@ impl KnownFlows<'_> {
         nearest(name, names.iter().map(String::as_str))
     }
 
-    /// The taskflow of that name, if the module has one; the inner `None` is one with faults.
+    /// The taskflow with this name; `None` if the module has none, the inner `None` if it has faults.
     pub(super) fn get(&self, name: &str) -> Option<Option<&Flow>> {
         self.position(name).map(|at| self.read[at].as_ref().and_then(Option::as_ref))
     }
 }
 
-/// The names of the functions that statements call, also inside of loops.
+/// The names of the functions that statements call, including calls inside loops.
 pub(super) fn called(statements: &[syn::Stmt]) -> Vec<String> {
     let mut names = Vec::new();
     for statement in statements {
@@ -57,7 +57,7 @@ pub(super) fn called(statements: &[syn::Stmt]) -> Vec<String> {
     names
 }
 
-/// The name of the function that a call names without a path, with its const arguments.
+/// The function that a call names without a path, with its const arguments.
 pub(super) fn function(call: &syn::ExprCall) -> Option<&PathSegment> {
     let Expr::Path(path) = &*call.func else { return None };
     let [function] = path.path.segments.iter().collect::<Vec<_>>()[..] else { return None };

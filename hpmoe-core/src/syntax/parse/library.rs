@@ -1,5 +1,6 @@
-//! Tasks and taskflows of the library: replaces `use hpmoe_runtime::tasks::{…}` and `use hpmoe_runtime::taskflows::{…}` of a kernel
-//! module with the functions, and with those that they call. A crate that has `hpmoe-runtime` under another name imports the prelude under that name, and these too.
+//! Tasks and taskflows of the library. Replaces `use hpmoe_runtime::tasks::{…}` and `use hpmoe_runtime::taskflows::{…}` of a kernel module
+//! by the functions that they name and all functions that these call. A crate that imports the prelude under another name of
+//! `hpmoe-runtime` uses that name here, too.
 
 use super::known_flows::called;
 use crate::finding::{CallFault, Errors, Finding, NameKind, Site, SyntaxFault};
@@ -9,8 +10,8 @@ use hpmoe_kernels::{helpers, taskflows, tasks};
 use proc_macro2::{Group, Ident, TokenStream, TokenTree};
 use syn::{Item, ItemFn, ItemMod, UseTree};
 
-/// The module with the library's functions in place of its `use` of them. A `use` of one that the library doesn't have stays, next to
-/// those that it has, and [`parse`](super::parse) refuses it.
+/// The module with the library's functions in place of its `use` of them. A `use` that names a function which the library doesn't have
+/// stays, and [`parse`](super::parse) refuses it.
 #[must_use]
 pub(crate) fn with_library(module: &ItemMod) -> ItemMod {
     let mut module = module.clone();
@@ -35,21 +36,22 @@ pub(crate) fn with_library(module: &ItemMod) -> ItemMod {
     module
 }
 
-/// The names of functions in a module.
+/// The names of functions in a module while library functions are added.
 struct Names {
     /// Functions that the module declares.
     declared: Vec<String>,
-    /// Functions of the library: those that the module names, then the tasks of its taskflows and the helper functions of tasks.
+    /// Functions of the library: those that the module names, then the tasks that its taskflows call and the helper functions that tasks
+    /// call.
     used: Vec<Used>,
 }
 
 impl Names {
-    /// Whether the library has the function, and the module doesn't declare its name.
+    /// Whether the library has the function, and the module does not declare a function of that name.
     fn has(&self, used: &Used) -> bool {
         used.source().is_some() && !self.declared.iter().any(|other| used.name == other)
     }
 
-    /// A function of the library, after those that it calls and that are not in the module yet.
+    /// A function of the library, preceded by the functions that it calls and that the module doesn't have yet.
     fn functions(&mut self, used: &Used) -> Vec<ItemFn> {
         let text = used.source().expect("it was found before");
         let tokens: TokenStream = text.parse().expect("the library is Rust");
@@ -61,14 +63,14 @@ impl Names {
         }
     }
 
-    /// A task, or a helper function, under this name, after the helper functions that it calls.
+    /// A task or a helper function under this name, preceded by the helper functions that it calls.
     fn task(&mut self, tokens: TokenStream, name: &Ident) -> Vec<ItemFn> {
         let mut calls = Vec::new();
         helpers_in(tokens.clone(), &mut calls);
         self.with(tokens, name, calls, helpers::SOURCES)
     }
 
-    /// A function under this name, after those of `sources` that it calls.
+    /// A function under this name, preceded by the functions of `sources` that it calls.
     fn with(
         &mut self,
         tokens: TokenStream,
@@ -91,7 +93,8 @@ impl Names {
         functions
     }
 
-    /// The name of what a function calls, and whether it is still to come. It is its own, unless that stands for something else here.
+    /// The name of a called library function in this module, and whether the function must still be added. The name is the function's own,
+    /// unless that means something else in the module.
     fn called(&mut self, callee: &str, caller: &Ident) -> (Ident, bool) {
         let mut number = 0;
         loop {
@@ -139,7 +142,7 @@ fn helpers_in(tokens: TokenStream, calls: &mut Vec<String>) {
     }
 }
 
-/// The tokens with renamed calls.
+/// The tokens with the names of called functions replaced.
 fn with_names(tokens: TokenStream, names: &[(String, Ident)]) -> TokenStream {
     let named = |token| match token {
         TokenTree::Group(group) => TokenTree::Group(Group::new(group.delimiter(), with_names(group.stream(), names))),
@@ -152,7 +155,7 @@ fn with_names(tokens: TokenStream, names: &[(String, Ident)]) -> TokenStream {
     tokens.into_iter().map(named).collect()
 }
 
-/// Refuses the names of a `use` that the library doesn't have or the module declares, too.
+/// Refuses the names in a `use` that the library doesn't have, or that the module also declares.
 pub(super) fn refuse(item: &Item, items: &[Item], errors: &mut Errors) {
     // Functions that came with a taskflow of the library are not declarations of the module.
     let of_library = |item: &Item| matches!(item, Item::Fn(function) if is_of_library(function));
@@ -174,7 +177,7 @@ pub(super) fn refuse(item: &Item, items: &[Item], errors: &mut Errors) {
     }
 }
 
-/// A task or taskflow of the library under the name that the module gives it; `function` is `None` for `*`.
+/// A task or taskflow of the library, with the name that the module gives it; `function` is `None` for `*`.
 struct Used {
     taskflow: bool,
     function: Option<Ident>,
@@ -182,7 +185,7 @@ struct Used {
 }
 
 impl Used {
-    /// The source text, if the library has this function.
+    /// The source text of the function; `None` if the library doesn't have it.
     fn source(&self) -> Option<&'static str> {
         let function = self.function.as_ref()?;
         sources(self.taskflow).iter().find(|(known, _)| function == known).map(|(_, text)| *text)
@@ -227,7 +230,7 @@ fn function(tokens: TokenStream, name: &Ident) -> ItemFn {
     function
 }
 
-/// The functions of the library in a module that has them in place of its `use`.
+/// The functions of a module that were added from the library.
 pub(crate) fn library_functions(module: &ItemMod) -> impl Iterator<Item = &ItemFn> {
     let items = module.content.iter().flat_map(|(_, items)| items);
     items.filter_map(|item| match item {
@@ -236,7 +239,7 @@ pub(crate) fn library_functions(module: &ItemMod) -> impl Iterator<Item = &ItemF
     })
 }
 
-/// Whether a function is one of the library, which has the span of its name on every token.
+/// Whether a function is from the library: all of its tokens have the span of its name.
 pub(super) fn is_of_library(function: &ItemFn) -> bool {
     Site(function.block.brace_token.span.join()) == Site(function.sig.ident.span())
 }

@@ -37,7 +37,8 @@ struct Moves<'a> {
     errors: &'a mut Errors,
 }
 
-/// Finds these faults in a kernel's tasks and in the functions that they call. They are reported only if the kernel has no other fault.
+/// Reports moved values and wrong references in a kernel's tasks and in the functions that they call. The front end shows these findings
+/// only if the kernel has no other fault.
 pub(crate) fn moves(module: &ItemMod, kernel: &Kernel, errors: &mut Errors) {
     for function in functions_of_tasks(module, kernel) {
         errors.within(Some(&function.sig.ident.to_string()));
@@ -122,7 +123,7 @@ impl Moves<'_> {
         self.bound.iter_mut().rev().find(|bound| bound.name == name)
     }
 
-    /// An expression whose result is taken.
+    /// Visits an expression whose result is moved: a name of a value can't be used afterwards.
     fn taken(&mut self, expr: &Expr) {
         if let Some((name, span)) = name_in(expr) {
             self.used(&name, span);
@@ -159,7 +160,7 @@ impl Moves<'_> {
         }
     }
 
-    /// Refuses values for references, and references for values, among the arguments of a function.
+    /// Refuses a value passed to a parameter that takes a reference, and a reference passed to one that takes a value.
     fn references(&mut self, call: &ExprCall) {
         let Expr::Path(path) = &*call.func else { return };
         let Some(name) = path.path.segments.last().map(|last| last.ident.to_string()) else { return };
@@ -177,7 +178,7 @@ impl Moves<'_> {
         }
     }
 
-    /// An operand of an operator.
+    /// Visits an operand of an operator. Refuses a reference to a reference.
     fn operand(&mut self, expr: &Expr) {
         if let Expr::Reference(reference) = unparenthesized(expr) {
             if let Some((name, span)) = name_in(&reference.expr) {
@@ -226,7 +227,7 @@ impl Moves<'_> {
         }
     }
 
-    /// The kind of name that a `let` of this expression defines.
+    /// The kind of the name in `let name = expr;`.
     fn kind(&self, expr: &Expr) -> Kind {
         let of_name = |name: &str| self.bound.iter().rev().find(|bound| bound.name == name).map(|bound| bound.kind);
         match unparenthesized(expr) {
@@ -263,7 +264,7 @@ fn is_number(expr: &Expr) -> bool {
     }
 }
 
-/// The name that an expression is.
+/// The name that an expression is, with its place.
 fn name_in(expr: &Expr) -> Option<(String, Span)> {
     match unparenthesized(expr) {
         Expr::Path(path) => path.path.get_ident().map(|name| (name.to_string(), name.span())),

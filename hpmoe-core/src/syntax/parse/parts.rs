@@ -1,4 +1,4 @@
-//! Taskflows that call others: the statements of the one that is called stand in place of the call.
+//! Taskflows that call others: the statements of the called taskflow replace the call.
 
 use super::const_arguments::{const_arguments, with_values};
 use super::flow::flow;
@@ -12,8 +12,8 @@ use proc_macro2::Span;
 use syn::spanned::Spanned as _;
 use syn::{Expr, ItemFn};
 
-/// Reads the taskflows of a module, each after those that it calls; in the order of their declarations those that are `pub`. The
-/// others are parts of them.
+/// Reads the taskflows of a module, each after those that it calls. Returns those that are `pub`, in order of declaration; all others are
+/// only parts of them.
 pub(super) fn flows(functions: &[&ItemFn], errors: &mut Errors) -> Vec<Flow> {
     let mut known = KnownFlows { functions, read: functions.iter().map(|_| None).collect() };
     while let Some(next) = known.next() {
@@ -30,7 +30,7 @@ pub(super) fn flows(functions: &[&ItemFn], errors: &mut Errors) -> Vec<Flow> {
     read.filter(|(function, _)| is_public(function)).filter_map(|(_, flow)| flow.flatten()).collect()
 }
 
-/// The statements of a taskflow for the arguments of a call.
+/// The statements of the called taskflow `part`, for the arguments of a call.
 pub(super) fn statements(call: &syn::ExprCall, part: &Flow, caller: &Reader<'_>) -> Result<Vec<Stmt>, FindingAt> {
     let part_fault = |at: &Expr, part_fault| fault(at, SyntaxFault::Part(part_fault));
     if part.route.is_some() {
@@ -94,7 +94,8 @@ pub(super) fn statements(call: &syn::ExprCall, part: &Flow, caller: &Reader<'_>)
     Ok(body)
 }
 
-/// The fault of an argument that Rust refuses: a tensor by value, a reference that can't be written through, or one to a reference.
+/// The fault of an argument that Rust would refuse: a tensor by value, a reference that can't be written through, or a reference to a
+/// reference.
 fn misheld(argument: &Expr, name: &str, writes: bool, caller: &Reader<'_>) -> Option<PartFault> {
     let (_, held) = caller.held.iter().find(|(tensor, _)| tensor == name)?;
     let (given, mutable) = match argument {
@@ -114,7 +115,7 @@ fn misheld(argument: &Expr, name: &str, writes: bool, caller: &Reader<'_>) -> Op
     (given != wanted).then_some(PartFault::TensorForm { given, wanted })
 }
 
-/// Moves what is at one place of the source to another one.
+/// Moves the statements at one place of the source to another place, for messages.
 fn shown_at(statements: &mut [Stmt], from: Site, to: Span) {
     let put = |span: &mut Span| {
         if Site(*span) == from {
@@ -139,7 +140,7 @@ fn shown_at(statements: &mut [Stmt], from: Site, to: Span) {
     }
 }
 
-/// Gives the tensors that a part makes names that the caller does not have.
+/// Renames the tensors that a called taskflow makes if the caller already has a tensor of that name.
 fn declare(statements: &mut [Stmt], part: &str, caller: &Reader<'_>, names: &mut Vec<(String, String)>) {
     for statement in statements {
         match statement {

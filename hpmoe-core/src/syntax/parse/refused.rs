@@ -1,11 +1,11 @@
-//! Tells apart the expressions that no task body has.
+//! Classifies the expressions that no task body can have.
 
 use super::forms::unparenthesized;
 use crate::finding::BodyForm;
 use crate::syntax::constants::METHODS;
 use syn::{Expr, ExprCast};
 
-/// The form of an expression that no reader of bodies takes.
+/// The form of an expression that the readers of bodies don't know.
 pub(super) const fn form(expr: &Expr) -> BodyForm {
     match expr {
         Expr::Block(_) | Expr::Unsafe(_) | Expr::Async(_) | Expr::Const(_) => BodyForm::Block,

@@ -30,7 +30,7 @@ fn groups_of(call: &ExprMethodCall) -> Option<Expr> {
     (arguments.len() == 1 && call.args.is_empty()).then(|| constant_argument(&arguments[0]))?
 }
 
-/// Reads such a statement: the name of the route, and what it is made of.
+/// Reads a statement that makes a route: the name of the route, and the inputs that it is made from.
 pub(super) fn made_route(statement: &Stmt, ranks: &str) -> Result<(String, MadeRoute), FindingAt> {
     let form = || fault(statement, SyntaxFault::FlowRouteOf { ranks: ranks.to_owned() });
     read(statement, ranks).ok_or_else(form)
@@ -53,7 +53,7 @@ fn read(statement: &Stmt, ranks: &str) -> Option<(String, MadeRoute)> {
     Some((name.ident.to_string(), made))
 }
 
-/// The name of a tensor that is passed as a whole, by name or by reference.
+/// The name of a tensor that is passed as a whole: by its name, or by a reference to it.
 pub(super) fn whole(tensor: &Expr) -> Option<String> {
     match tensor {
         Expr::Reference(borrowed) => ident(&borrowed.expr),
@@ -61,7 +61,7 @@ pub(super) fn whole(tensor: &Expr) -> Option<String> {
     }
 }
 
-/// The tensor that `route.keep(routed);` keeps a route in, by its name.
+/// The tensor that the statement `route.keep(routed);` names; `None` for any other statement.
 pub(super) fn kept_in(statement: &Stmt, route: &str) -> Option<(String, Span)> {
     let Stmt::Expr(Expr::MethodCall(call), _) = statement else { return None };
     let routed = call.args.first().filter(|_| call.args.len() == 1)?;
@@ -69,7 +69,7 @@ pub(super) fn kept_in(statement: &Stmt, route: &str) -> Option<(String, Span)> {
     Some((name_of(routed)?, call.method.span()))
 }
 
-/// The last part of the path `Route::of`.
+/// The last segment of the path `Route::of`.
 fn route_of(call: &ExprCall) -> Option<&syn::PathSegment> {
     let Expr::Path(path) = &*call.func else { return None };
     let segments: Vec<_> = path.path.segments.iter().collect();

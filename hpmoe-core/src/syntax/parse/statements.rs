@@ -27,7 +27,7 @@ impl Reader<'_> {
         read
     }
 
-    /// A statement; for a call of a taskflow, those of that one.
+    /// The statement that a Rust statement becomes; for a call of a taskflow, the statements of that taskflow.
     fn statement(&self, statement: &syn::Stmt, errors: &mut Errors) -> Result<Vec<Stmt>, FindingAt> {
         match statement {
             syn::Stmt::Local(_) if makes_route(statement) => Err(fault(statement, SyntaxFault::FlowRouteElsewhere)),
@@ -64,7 +64,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The fault of a call that passes the ranks, as only calls of taskflows do, to a taskflow that there is not.
+    /// The fault of a call of an unknown taskflow: it passes the ranks, as only calls of taskflows do.
     fn unknown_part(&self, call: &syn::ExprCall) -> Option<FindingAt> {
         let function = &function(call)?.ident;
         call.args.first().and_then(ident).filter(|first| first == self.ranks)?;
@@ -73,12 +73,12 @@ impl Reader<'_> {
         Some(Box::new((function.span(), Finding::Unknown { kind: NameKind::Taskflow, name, nearest })))
     }
 
-    /// The taskflow that a call names; the inner `None` is one with faults.
+    /// The taskflow that a call names; `None` if it names none, the inner `None` if the taskflow has faults.
     fn part(&self, call: &syn::ExprCall) -> Option<Option<&Flow>> {
         self.known.get(&function(call)?.ident.to_string())
     }
 
-    /// The statements of a taskflow in place of its call.
+    /// The statements of a called taskflow, which replace the call.
     fn statements_of(&self, call: &syn::ExprCall, part: Option<&Flow>) -> Result<Vec<Stmt>, FindingAt> {
         if let Some(variable) = self.around {
             let fault_of = PartFault::InLoop { variable: variable.to_owned() };
@@ -88,7 +88,7 @@ impl Reader<'_> {
         part.map_or(Ok(Vec::new()), |part| parts::statements(call, part, self))
     }
 
-    /// The route as the argument of a constructor.
+    /// The route as the argument of a constructor: `route`, or `&route` if the taskflow owns it.
     pub(super) fn route_argument(&self) -> String {
         format!("{}{}", if self.owned { "&" } else { "" }, self.route)
     }
@@ -145,12 +145,12 @@ impl Reader<'_> {
         Some(Let { name: name.to_string(), kind, element, columns, like, span: name.span() })
     }
 
-    /// The name of a tensor whose tokens a loop or another tensor may take; inside of a loop over chunks, none may be.
+    /// The name of a tensor whose tokens a loop or another tensor may take. In a loop over chunks, there is no such tensor.
     fn whole_tensor(&self, tensor: &Expr) -> Option<String> {
         whole(tensor).filter(|name| !self.chunk && name != self.route && self.tensors.borrow().contains(name))
     }
 
-    /// The fault of a statement that needs the route, before the one that makes it.
+    /// The fault of a statement that needs the route before the route is made.
     pub(super) fn too_early(&self) -> SyntaxFault {
         SyntaxFault::FlowRouteLater { ranks: self.ranks.to_owned(), route: self.route.to_owned() }
     }
@@ -254,7 +254,7 @@ fn range_from_zero(range: &syn::ExprRange) -> Option<Expr> {
     (zero && open).then_some((**range.end.as_ref()?).clone())
 }
 
-/// The loop that a method of the route gives; `None` if its arguments are not those that it takes.
+/// The loop over a method of the route; `None` if the method doesn't take these arguments.
 fn over_route(call: &syn::ExprMethodCall) -> Option<Over> {
     let height = || {
         let arguments = &call.turbofish.as_ref()?.args;

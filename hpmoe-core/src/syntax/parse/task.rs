@@ -8,7 +8,7 @@ use hpmoe_kernels::op::TaskKind;
 use syn::spanned::Spanned as _;
 use syn::{Expr, FnArg, ItemFn, Pat, Type};
 
-/// Reads a function; `None` when its signature can't be understood.
+/// Reads the function of a task; `None` if its signature has faults.
 pub(super) fn task(function: &ItemFn, kind: TaskKind, errors: &mut Errors) -> Option<TaskFn> {
     let before = errors.len();
     plain_function(&function.sig, errors);

@@ -8,11 +8,11 @@ use syn::punctuated::Punctuated;
 use syn::spanned::Spanned as _;
 use syn::{Attribute, Expr, ExprLit, Lit, Meta, MetaNameValue, Token};
 
-/// The arguments of an attribute that nothing has taken yet.
+/// The arguments of an attribute that have not been taken yet.
 pub(super) struct Arguments(Vec<Meta>);
 
 impl Arguments {
-    /// Takes the arguments of one name out, in their order.
+    /// Takes out all arguments with this name, in their order.
     pub(super) fn take<V: Value>(&mut self, name: &str) -> Vec<Given<V>> {
         let is_named = |argument: &Meta| argument.path().is_ident(name);
         let (taken, left): (Vec<Meta>, Vec<Meta>) = std::mem::take(&mut self.0).into_iter().partition(is_named);
@@ -21,7 +21,7 @@ impl Arguments {
     }
 }
 
-/// An argument and its place; one of a different form than its own has no value.
+/// An argument and its place. An argument in a wrong form has no value.
 pub(super) struct Given<V> {
     pub(super) at: Span,
     /// The value and its place.
@@ -73,8 +73,8 @@ impl Value for Expr {
     }
 }
 
-/// Reads the arguments of an attribute that are among `known`. Others are faults, and nothing is read of an attribute with arguments that have no
-/// names: `#[aiv_task(4)]`.
+/// Reads the arguments of an attribute whose names are in `known`; all others are faults. If arguments have no names (`#[aiv_task(4)]`),
+/// reads none.
 pub(super) fn read(attribute: &Attribute, known: &'static [&'static str], errors: &mut Errors) -> Option<Arguments> {
     let mut refuse = |argument, at| {
         let name = attribute.path().segments.last().map(|segment| segment.ident.to_string()).unwrap_or_default();

@@ -38,9 +38,10 @@ pub(crate) fn external(attributes: &[Attribute], kind: TaskKind, errors: &mut Er
     external
 }
 
-/// Reads what is declared of an operator.
+/// Reads the arguments that describe an external operator.
 struct Declared<'a> {
-    /// The first argument that declares something, in the order of their names here, and its place.
+    /// The first argument that describes the operator, with its place. The order is that in which arguments are read, not that of the
+    /// source.
     first: Option<(&'static str, Span)>,
     errors: &'a mut Errors,
 }
@@ -62,7 +63,7 @@ impl Declared<'_> {
         file.map(|_| declared)
     }
 
-    /// The file. A faulty path still counts as a file, because its absence would be another fault.
+    /// The file of the operator. A faulty path still counts as a file; otherwise, a missing file would be reported as well.
     fn file(&mut self, given: Vec<Given<String>>) -> Option<String> {
         let named = !given.is_empty();
         let file = self.once("external", "external = \"ops/name.h\"", given);
@@ -86,14 +87,14 @@ impl Declared<'_> {
         Some(number)
     }
 
-    /// The value of an argument that declares something, and its place.
+    /// The value of an argument that describes the operator, and its place.
     fn argument<V: Value>(&mut self, name: &'static str, form: &str, given: Vec<Given<V>>) -> Option<(V, Span)> {
         let at = given.first()?.at;
         self.first.get_or_insert((name, at));
         self.once(name, form, given)
     }
 
-    /// The value of an argument that stands there once at most, in its own form, and its place.
+    /// The value of an argument and its place. Refuses a second argument with the same name, and a wrong form.
     fn once<V>(&mut self, name: &str, form: &str, given: Vec<Given<V>>) -> Option<(V, Span)> {
         let mut given = given.into_iter();
         let first = given.next()?;
@@ -117,7 +118,7 @@ fn is_path(path: &str) -> bool {
     !path.is_empty() && !path.starts_with('/') && !path.ends_with('/') && !path.contains(odd)
 }
 
-/// Whether a text is a name of C++, in namespaces or not.
+/// Whether a text is a C++ name, which may be qualified by namespaces.
 fn is_cpp_name(name: &str) -> bool {
     name.split("::").all(|part| {
         part.chars().next().is_some_and(|first| first.is_ascii_alphabetic() || first == '_')
