@@ -1,23 +1,24 @@
-//! Experts ahead: the number of experts that a role starts before it uses another role's results for the first one.
+//! Experts ahead: the number of experts whose first phases a role computes before it continues with an expert that another role has
+//! processed meanwhile.
 
 use super::Choices;
 use super::cost::EntryCosts;
 use crate::graph::{SpaceKind, TaskGraph};
 use hpmoe_kernels::op::TaskKind;
 
-/// The maximum number of experts that are started ahead by default.
+/// The maximum default for experts started ahead.
 const MOST: u64 = 16;
 
-/// If an expert has at least this many row tiles, walked one after another, another role has finished the first ones before this role makes
-/// the last ones. Half as many are enough if a rank has few experts: the rows of each expert are then a large part of those in transit at
-/// the start.
+/// If an expert has at least this many row tiles, which a role computes one after another, no expert is started ahead: another role has
+/// finished the first row tiles before this role computes the last ones. Half as many are enough if a rank has few experts, because the
+/// rows of each are then a large part of those in transit at the start.
 const MANY: u64 = 16;
 /// A rank with at most this many experts has few.
 const FEW: usize = 4;
 
-/// The number of experts started ahead, as chosen or by default. It is 0 if an expert has many row tiles: the rows of the next expert can
-/// then arrive during all work on this one. Otherwise it is 1, or as many as give each core a tile of a product. With fewer, a core
-/// without a tile of the next expert would return to the first expert before the other role has finished it.
+/// The number of experts started ahead, as chosen or by default. The default is 0 if an expert has many row tiles: the rows of the next
+/// expert can then arrive while all work on this one runs. Otherwise it is 1, or as many as give each core a tile of a product. With fewer,
+/// a core without a tile of the next expert would return to the first expert before the other role has finished with it.
 pub(super) fn ahead(graph: &TaskGraph, costs: &EntryCosts, choices: &Choices, ranks: u32, cores: u32) -> u32 {
     if let Some(chosen) = choices.experts_ahead {
         return chosen;
@@ -50,10 +51,10 @@ mod tests {
             let costs = EntryCosts::new(checked.graph(), &Target::ascend_a3());
             ahead(checked.graph(), &costs, &Choices::read(choices).unwrap(), 8, 24)
         };
-        // Three row tiles of an expert.
+        // An expert has three row tiles.
         let three = Layer { tokens: 3 * 128, ..Layer::DEEPSEEK };
         assert_eq!((started(three, ""), started(three, "experts_ahead=3")), (1, 3));
-        // One row tile of twelve columns, of nine, of three, and of one.
+        // An expert has one row tile of twelve, nine, three or one columns.
         let few = |inter| Layer { tokens: 128, inter, hidden: 12 * 256, ..Layer::DEEPSEEK };
         assert_eq!([12, 9, 3, 1].map(|columns| started(few(columns * 256), "")), [2, 3, 8, 16]);
     }
@@ -65,26 +66,27 @@ mod tests {
             let costs = EntryCosts::new(checked.graph(), &Target::ascend_a3());
             ahead(checked.graph(), &costs, &Choices::default(), 8, 24)
         };
-        // Only if cores have two tiles each: three columns of sixteen row tiles are enough for 24 cores.
+        // This holds only if each core has two tiles: three columns of sixteen row tiles are enough for 24 cores.
         let checked = moe_ffn(&Layer { tokens: 16 * 128, inter: 3 * 256, ..Layer::DEEPSEEK });
         let costs = EntryCosts::new(checked.graph(), &Target::ascend_a3());
         let by_cores = |cores| ahead(checked.graph(), &costs, &Choices::default(), 8, cores);
         assert_eq!([by_cores(24), by_cores(25)], [0, 1]);
-        // An expert has one copy and eight products; copies are not counted as products.
+        // An expert has one copy and eight products; the copy does not count as a product.
         let copied = once(&Layer { tokens: 128, put: 128, ..Layer::DEEPSEEK });
         let costs = EntryCosts::new(copied.graph(), &Target::ascend_a3());
         assert_eq!(ahead(copied.graph(), &costs, &Choices::default(), 8, 24), 3);
-        // A gradient has fewer tiles than those row tiles, and comes after all of them.
+        // A gradient has fewer tiles than the products over row tiles, and comes after all of them.
         for tokens in [8192, 65_536] {
             let gradients = moe_backward(&Layer { tokens, ..Layer::DEEPSEEK });
             let costs = EntryCosts::new(gradients.graph(), &Target::ascend_a3());
             assert_eq!(ahead(gradients.graph(), &costs, &Choices::default(), 8, 24), 0);
         }
-        // Without products there is nothing to come back from.
+        // Without products, no work returns to the matrix cores.
         let vector = only(&Layer::SMALL, TaskKind::Vector);
         let costs = EntryCosts::new(vector.graph(), &Target::ascend_a3());
         assert_eq!(ahead(vector.graph(), &costs, &Choices::default(), 8, 24), 1);
-        // As many tokens of each rank as an expert has rows, and half as many with 32 experts of the group.
+        // With 64 experts on 8 ranks, an expert has as many rows as a rank has tokens. A rank with 4 experts of 32 needs half as many row
+        // tiles.
         assert_eq!([started(16 * 128, 64), started(15 * 128, 64)], [0, 1]);
         assert_eq!([started(8 * 64, 32), started(7 * 64, 32)], [0, 1]);
     }

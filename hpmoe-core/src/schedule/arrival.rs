@@ -6,9 +6,9 @@ use crate::ids::{Arena, PhaseId};
 
 /// For each phase, whether it walks row tiles in the order in which their rows arrive if ranks send evenly.
 ///
-/// These are all phases over row tiles if some of them read rows from other ranks. If all ranks send at the same time and rate, the rows
-/// of the next rank are complete no sooner than those of any other rank, so a core that walked them first would wait. Results are then
-/// put back in the order in which their rows arrived.
+/// If some phase over row tiles reads rows from other ranks, all phases over row tiles do. Phases over all rows of an expert at once never
+/// do. If all ranks send at the same time and rate, the rows of the next rank are complete no sooner than those of any other rank, so a
+/// core that walked the next rank's rows first would wait. Results are put back in the order in which their rows arrived.
 pub(super) fn by_arrival(checked: &CheckedGraph) -> Arena<PhaseId, bool> {
     let graph = checked.graph();
     let kind = |phase: PhaseId| graph.spaces[graph.phases[phase].space].kind;

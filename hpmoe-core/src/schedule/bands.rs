@@ -11,11 +11,11 @@ use crate::target::Target;
 use hpmoe_kernels::op::TaskKind;
 use reach::Reach;
 
-/// With fewer columns a band of one already keeps the row panel.
+/// The minimum number of columns for a band of more than one row. With fewer, a band of one already keeps the row panel.
 const MIN_COLUMNS: u32 = 4;
 
-/// The band of each phase. Phases that feed one another tile by tile walk their tiles alike, so that a consumer finds
-/// its tiles done in the order in which it asks for them.
+/// The band of each phase. Phases that feed one another tile by tile have the same band, so that a consumer finds its tiles done in the
+/// order in which it asks for them.
 ///
 /// Short bands finish rows early, which keeps the links evenly busy and leaves few rows for the end. By default, a band is
 /// short unless a taller one takes less time.
@@ -40,7 +40,7 @@ pub(super) fn bands(checked: &CheckedGraph, target: &Target, choices: &Choices) 
     graph.phases.ids().map(|phase| widest[alike.first(phase.index())]).collect()
 }
 
-/// Phases that feed one another tile by tile.
+/// Sets of phases that feed one another tile by tile.
 fn walked_alike(checked: &CheckedGraph) -> DisjointSets {
     let mut alike = DisjointSets::new(checked.graph().phases.len());
     for dependency in checked.dependencies() {
@@ -77,7 +77,7 @@ mod tests {
         let layer = moe_ffn(&Layer::DEEPSEEK);
         assert_eq!(chosen(&layer, "matrix_band=3 put_band=7"), [1, 3, 3, 3, 7, 1, 1]);
         assert_eq!(chosen(&layer, "matrix_band=5"), [1, 5, 5, 5, 1, 1, 1]);
-        // Of phases that are walked alike the tallest band counts.
+        // If phases are walked alike, the tallest of their bands counts.
         let feeds = checked_with_band_of_put_after_gate();
         assert_eq!(chosen(&feeds, "matrix_band=3 put_band=7"), [1, 7, 7, 7, 7, 1, 1]);
         assert_eq!(chosen(&feeds, "matrix_band=7 put_band=3"), [1, 7, 7, 7, 3, 1, 1]);
@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn products_that_are_walked_together_read_more_at_a_time() {
-        // The down projection, which is not walked with the others, has the same number of columns.
+        // The down projection has as many columns as gate and up, but is not walked together with them.
         let square = Layer { hidden: 8192, inter: 8192, experts: 8, top_k: 2, ..Layer::DEEPSEEK };
         let checked = moe_ffn(&square);
         let graph = checked.graph();
@@ -134,7 +134,7 @@ mod tests {
         let checked = moe_ffn(&mixtral);
         let bands = chosen(&checked, "");
         assert!(bands[1] > 2 && bands[1] == bands[2] && bands[1] == bands[3], "{bands:?}");
-        // A tile of all rows of an expert has no row tiles after it that a band could hold back.
+        // A tile of all rows of an expert has no row tiles after it that a tall band could delay.
         let space = checked.graph().phases[PhaseId(1)].space;
         let of_experts = checked.changed(|graph| graph.spaces[space].kind = SpaceKind::Experts);
         assert_eq!(chosen(&of_experts, "")[1..5], [2, 2, 2, 1]);

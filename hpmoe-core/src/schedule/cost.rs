@@ -14,8 +14,7 @@ use hpmoe_kernels::op::TaskKind;
 /// Picoseconds of a nanosecond.
 const PS: u64 = 1_000;
 
-/// A large number of rows of an expert: costs that don't grow with the rows are negligible compared with the time of that
-/// many rows.
+/// A large number of rows of an expert. Costs that don't grow with the rows are negligible compared with the time of this many rows.
 pub(super) const MANY_ROWS: u64 = 1 << 16;
 
 /// The modelled times of the entries of a graph.
@@ -25,7 +24,7 @@ pub(super) struct EntryCosts {
     overhead: Nanos,
     /// Time from a signal to the moment at which a waiting core sees it.
     pub(super) visible: Nanos,
-    /// Time from a put until its rows are known to have arrived.
+    /// Time from the end of a put until its rows are known to have arrived.
     fence: Nanos,
     /// Time from the beginning of a put to the first byte.
     put_start: Nanos,
@@ -35,7 +34,7 @@ pub(super) struct EntryCosts {
 
 #[derive(Clone, Copy)]
 struct PhaseCost {
-    /// Picoseconds of a full tile, without overhead.
+    /// Picoseconds of a full tile, without the overhead of a tile.
     tile_ps: u64,
     /// Picoseconds of a tile of a whole expert that don't depend on its rows, in addition to `tile_ps`: the time of the matrices that a
     /// vector task processes.
@@ -43,7 +42,7 @@ struct PhaseCost {
     full_rows: u64,
     columns: u64,
     kind: SpaceKind,
-    /// Whether it puts to other ranks.
+    /// Whether the phase puts to other ranks.
     remote: bool,
 }
 
@@ -75,14 +74,14 @@ impl EntryCosts {
         }
     }
 
-    /// Time on one core for that many rows of that many groups of a phase.
+    /// Time on one core for `rows` rows in `groups` groups of a phase.
     pub(super) fn core_time(&self, phase: PhaseId, rows: u64, groups: u64) -> Nanos {
         let PhaseCost { tile_ps, fixed_ps, full_rows, columns, kind, .. } = self.phases[phase];
         let tiles = columns * if kind == SpaceKind::Experts { groups } else { rows.div_ceil(full_rows) };
         Nanos((tile_ps * columns * rows / full_rows + fixed_ps * tiles) / PS) + self.overhead * tiles
     }
 
-    /// Time of a link to another package for that many rows of a phase of puts.
+    /// Time on a link to another package for `rows` rows of a phase of puts.
     pub(super) fn link_time(&self, phase: PhaseId, rows: u64) -> Nanos {
         let PhaseCost { tile_ps, full_rows, columns, .. } = self.phases[phase];
         let all = tile_ps as f64 * (rows * columns) as f64 / full_rows as f64;
@@ -99,7 +98,7 @@ impl EntryCosts {
         self.core_time(phase, all as u64, graph.sizes.expert_chunks(ranks as usize) as u64)
     }
 
-    /// Time on one core for all puts of a phase, with the fence of each: with few tokens, most of it.
+    /// Time on one core for all puts of a phase. If pieces are small, it includes a fence for each put, which then takes most of the time.
     pub(super) fn put_time(&self, graph: &TaskGraph, ranks: u32, phase: PhaseId) -> Nanos {
         match self.phases[phase].kind {
             SpaceKind::Sends | SpaceKind::SendsOnce | SpaceKind::Arrivals if self.has_small_pieces(graph, phase) => {
@@ -109,8 +108,8 @@ impl EntryCosts {
         }
     }
 
-    /// Number of vector cores that fill the link with puts of a phase; more cores put no faster. A core that waits for its
-    /// rows to arrive leaves the link to others.
+    /// Number of vector cores that fill the link with puts of a phase; more cores would put no faster. While a core waits until its rows
+    /// have arrived, other cores can use the link.
     pub(super) fn put_cores(&self, graph: &TaskGraph, phase: PhaseId) -> u32 {
         let PhaseCost { tile_ps, full_rows, .. } = self.phases[phase];
         let rows = (graph.sizes.chunk_tokens() * graph.sizes.top_k).div_ceil(graph.sizes.experts) as u64;
@@ -119,12 +118,12 @@ impl EntryCosts {
         (self.link_over_put * (put + paused) as f64 / put as f64).ceil() as u32
     }
 
-    /// Whether the rows of an expert for one peer are fewer than four full puts of a phase.
+    /// Whether an expert's rows for one peer are fewer than those of four full puts of a phase.
     pub(super) fn has_few_pieces(&self, graph: &TaskGraph, phase: PhaseId) -> bool {
         self.entry_rows(graph, 1, phase) < 4 * self.phases[phase].full_rows
     }
 
-    /// Whether most pieces of a phase have fewer rows than a put may have.
+    /// Whether most pieces of a phase have fewer rows than one put can move.
     fn has_small_pieces(&self, graph: &TaskGraph, phase: PhaseId) -> bool {
         let rows = graph.sizes.chunk_tokens() * graph.sizes.top_k;
         (rows as u64) < self.phases[phase].full_rows * graph.sizes.experts as u64
@@ -139,7 +138,7 @@ impl EntryCosts {
             SpaceKind::SendsOnce => sizes.rows_once(ranks as usize),
             _ => (sizes.tokens * sizes.top_k) as u64,
         };
-        // With fewer rows than pairs, some pairs have a piece of one row, and the others have none.
+        // If there are fewer rows than pairs, some pairs have a piece of one row, and the others have none.
         let pieces = rows.min(pairs * rows.div_ceil(pairs * full_rows)) * columns;
         let each = self.overhead + self.put_start + self.fence;
         Nanos(tile_ps * columns * rows / full_rows / PS) + each * pieces
@@ -148,20 +147,20 @@ impl EntryCosts {
     /// Time from the start of an entry of the phase to its end. Its tiles are dealt to the cores that share its queue.
     pub(super) fn entry_time(&self, graph: &TaskGraph, role: &Role, ranks: u32, phase: PhaseId) -> Nanos {
         let cost = self.phases[phase];
-        // No tile is shared by two cores.
+        // A tile runs on a single core.
         let rows = self.entry_rows(graph, ranks, phase).min(cost.full_rows);
         let longest_tile = Nanos((cost.tile_ps * rows / cost.full_rows + cost.fixed_ps) / PS);
         self.entry_share(graph, role, ranks, phase).max(longest_tile + self.overhead)
     }
 
-    /// Time that an entry of the phase takes from each of its cores, on average.
+    /// Average time that each core spends on an entry of the phase.
     pub(super) fn entry_share(&self, graph: &TaskGraph, role: &Role, ranks: u32, phase: PhaseId) -> Nanos {
         let time = self.core_time(phase, self.entry_rows(graph, ranks, phase), 1);
         let share = Nanos(time.0.div_ceil(u64::from(role.count)));
         if !self.phases[phase].remote {
             return share;
         }
-        // More cores that put don't make the link faster.
+        // More putting cores don't make the link faster.
         share.max(self.link_time(phase, self.entry_rows(graph, ranks, phase)))
     }
 

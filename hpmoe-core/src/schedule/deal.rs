@@ -3,8 +3,8 @@
 /// Assignment of a phase's tiles to the cores that share its queue. The device library has the same formula.
 ///
 /// Tiles are numbered across groups, roughly in the order of queues. Each round has one tile for each core, and each round shifts the
-/// assignment by `rotation`. Without a rotation, a core gets the same place in every round: if the number of cores is a multiple of
-/// the columns of an item, the same cores always get the narrow last column.
+/// assignment by `rotation`. Without a rotation, a core gets the same position in every round. If the number of cores is a multiple of an
+/// item's columns, the same cores then always get the narrow last column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Deal {
     /// Cores that share the queue.
@@ -28,12 +28,12 @@ impl Deal {
         (tile + tile / self.cores % self.cores * self.rotation) % self.cores
     }
 
-    /// The cores that make the tiles from one on.
+    /// The cores of consecutive tiles, starting with this one.
     pub(super) const fn cores_from(self, tile: u64) -> CoresOfTiles {
         CoresOfTiles { deal: self, core: self.core(tile), left: self.cores - tile % self.cores }
     }
 
-    /// The first tile of a core, from tile `from` on.
+    /// The first tile that belongs to a core, among tiles numbered `from` or higher.
     #[must_use]
     pub const fn first(self, core: u64, from: u64) -> u64 {
         let round = from / self.cores;
@@ -57,12 +57,12 @@ pub(super) struct CoresOfTiles {
     deal: Deal,
     /// The core of the next tile.
     core: u64,
-    /// Tiles that are left of the round.
+    /// Number of tiles that are left in the round.
     left: u64,
 }
 
 impl CoresOfTiles {
-    /// The core of the next tile.
+    /// Returns the core of the next tile, and moves on by one tile.
     pub(super) const fn next(&mut self) -> usize {
         let now = self.core;
         self.core += 1;

@@ -26,7 +26,7 @@ pub(super) fn elide(
     numbered.filter_map(|(dependency, implied)| Some(Elision { dependency, implied: implied? })).collect()
 }
 
-/// The analysis has found a path already.
+/// Marks dependencies for which the analysis has already found a path.
 fn paths(checked: &CheckedGraph, implied: &mut [Option<Implied>]) {
     for (dependency, implied) in checked.dependencies().iter().zip(implied) {
         if let Cover::Path(path) = &dependency.cover {
@@ -35,7 +35,7 @@ fn paths(checked: &CheckedGraph, implied: &mut [Option<Implied>]) {
     }
 }
 
-/// A vector core has made the data itself that it reads. This must hold for everything that one wait stands for; otherwise
+/// Marks dependencies of tiles that a vector core has made itself. This must hold for all dependencies that one wait stands for; otherwise,
 /// the wait stays.
 fn same_core(checked: &CheckedGraph, before: &Before, implied: &mut [Option<Implied>]) {
     let dependencies = checked.dependencies();
@@ -53,14 +53,14 @@ fn same_core(checked: &CheckedGraph, before: &Before, implied: &mut [Option<Impl
     }
 }
 
-/// Whether between the two a vector core gives UB to another task, and so waits for all of its pipes.
+/// Whether a vector core changes tasks between the two phases. It then gives UB to another task, and so waits for all of its pipes.
 fn changes_task(checked: &CheckedGraph, dependency: &Dependency) -> bool {
     let graph = checked.graph();
     let [before, after] = [dependency.before, dependency.after].map(|phase| graph.phases[phase].task);
     before != after && [before, after].iter().all(|&task| graph.tasks[task].kind == TaskKind::Vector)
 }
 
-/// Whether a tile of the consumer touches only those elements of the tensor that the producer's tile at the same place has written.
+/// Whether a tile of the consumer touches only elements that the corresponding tile of the producer has written.
 fn same_part(checked: &CheckedGraph, dependency: &Dependency) -> bool {
     let accesses = |phase: PhaseId| {
         let all = checked.graph().phases[phase].accesses.iter();
@@ -70,7 +70,7 @@ fn same_part(checked: &CheckedGraph, dependency: &Dependency) -> bool {
     accesses(dependency.after).all(|access| !access.remote && written(access.region))
 }
 
-/// If several producers of one tile run on one core, the wait for the last one implies the others.
+/// Marks dependencies by queue order: if several producers of a tile run on one core, the wait for the last one implies the others.
 fn queue_order(checked: &CheckedGraph, before: &Before, implied: &mut [Option<Implied>]) {
     let dependencies = checked.dependencies();
     for consumer in checked.graph().phases.ids() {
@@ -82,7 +82,7 @@ fn queue_order(checked: &CheckedGraph, before: &Before, implied: &mut [Option<Im
             others.reduce(|last, next| if before.same_tiles(last, next) { next } else { last })
         };
         for &d in &needs {
-            // Everything that one wait stands for must be implied, or the wait stays.
+            // All dependencies that a wait stands for must be implied; otherwise, the wait stays.
             let mut stood_for = needs.iter().filter(|&&other| dependencies[other].wait == dependencies[d].wait);
             if stood_for.all(|&other| later(other).is_some()) {
                 let earlier = dependencies[d].before;
@@ -176,7 +176,7 @@ impl Before {
         Self { after }
     }
 
-    /// The core that makes a tile of `second` has made the same tile of `first` before.
+    /// Whether the core that makes a tile of `second` has made the same tile of `first` before.
     fn same_tiles(&self, first: PhaseId, second: PhaseId) -> bool {
         self.after[first].contains(second)
     }

@@ -31,16 +31,16 @@ pub use busy::busy;
 pub struct Estimate {
     /// Latency with evenly distributed tokens, on a rank that stands for all.
     pub even: Time,
-    /// Latency of the rank with the most chosen expert, if most tokens go to few experts; `None` if `even` made it unnecessary.
+    /// Latency of the rank with the most chosen expert, if most tokens go to few experts; `None` if `even` made this replay unnecessary.
     pub uneven: Option<Time>,
 }
 
-/// Estimates the latency of a taskflow's default schedule on a number of ranks, by replaying the queues of one rank, tile by tile and
-/// core by core. `None` if the taskflow can't have that number of ranks. Uneven tokens are replayed only if `needs_uneven` returns true for
-/// the latency with even ones.
+/// Estimates the latency of a taskflow's default schedule on a number of ranks, by replaying the queues of one rank, tile by tile and core
+/// by core. `None` if no schedule can have that number of ranks. Uneven tokens are replayed only if `needs_uneven` returns true for the
+/// latency with even tokens.
 ///
-/// An estimate takes milliseconds, and a simulation seconds. In an estimate, the rows of an expert arrive in sixteenths, and memories and
-/// links are shared less exactly. It is therefore good for comparing tile sizes, but says little about the latency itself.
+/// An estimate takes milliseconds, a simulation seconds. An estimate divides the rows of an expert into sixteen arrivals, and shares
+/// memories and links less exactly. So it is good for comparing tile sizes, but says little about the latency itself.
 #[must_use]
 pub fn estimate(
     checked: &CheckedGraph,
@@ -64,7 +64,7 @@ pub fn estimate(
     Some(Estimate { even, uneven: needs_uneven(even).then(|| latency(Spread::Uneven)) })
 }
 
-/// The clocks of one rank.
+/// The clocks of one rank's cores during a replay, and everything that they depend on.
 struct Run<'a> {
     checked: &'a CheckedGraph,
     graph: &'a TaskGraph,
@@ -74,7 +74,7 @@ struct Run<'a> {
     costs: CostModel,
     works: &'a Arena<PhaseId, Works>,
     extents: Extents,
-    /// Tiles that count before each phase's own, when cores are assigned.
+    /// For each phase, the number of tiles that precede its own when tiles are dealt to cores.
     starts: Arena<PhaseId, u64>,
     tiles: Tiles,
     /// The cost of a tile of each phase in addition to its work.
@@ -125,7 +125,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Runs all entries, and returns the end of the last one.
+    /// Replays all entries, and returns the end of the launch.
     fn replayed(mut self, groups: &Groups, precedence: &Precedence) -> Time {
         let mut replay = QueueReplay::new(precedence);
         let walks = |part| self.schedule.walks_of_ranges(self.graph, self.order, part).collect();

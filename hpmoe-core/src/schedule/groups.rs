@@ -1,4 +1,4 @@
-//! Entries of one rank as consecutive numbers: per phase, experts outermost, then peers.
+//! The entries of one rank, numbered consecutively: by phase, then by expert, then by peer.
 
 use super::Entry;
 use crate::graph::{SpaceKind, TaskGraph};
@@ -14,9 +14,9 @@ pub(crate) fn chunk(graph: &TaskGraph, ranks: u32, entry: Entry) -> u32 {
 
 /// All entries of a rank, for one number of ranks.
 pub(crate) struct Groups {
-    /// First number of each phase, and the total.
+    /// The first number of each phase's entries; then the number of all entries.
     base: Vec<usize>,
-    /// Entries per expert, by phase.
+    /// For each phase, the number of entries per expert: the number of peers, or 1.
     peers: Vec<u32>,
 }
 

@@ -1,4 +1,4 @@
-//! Joins: chooses the phases that are walked together with the previous one, tile by tile.
+//! Joins: chooses the phases that are walked together with the previous phase, tile by tile.
 
 use super::tiling::same_tiles;
 use super::{Entry, Order, PhaseSchedule};
@@ -8,11 +8,11 @@ use crate::collections::SortedSet;
 use crate::ids::{Arena, Id, PhaseId};
 use std::collections::HashMap;
 
-/// Lets a phase join the previous one if both cut the same space into the same tiles for the same cores, and if it needs no data or memory
-/// beyond the previous one's, so that it does not depend on the previous one. Its entries move next to those of the previous phase.
+/// Lets a phase join the previous one if both cut the same space into the same tiles for the same cores, and if the phase waits for no data
+/// or memory that the previous one doesn't wait for. Its entries then move next to those of the previous phase.
 ///
-/// Gate and up projections then read a row tile one after the other, while it is in L2. They consume rows half as fast as
-/// one of them alone, so rows from other ranks have twice the time to arrive.
+/// Gate and up projections then read a row tile one after the other, while it is in L2. Together they consume rows half as fast as one of
+/// them alone, so rows from other ranks have twice the time to arrive.
 pub(super) fn joins(
     checked: &CheckedGraph,
     phases: &mut Arena<PhaseId, PhaseSchedule>,
@@ -52,7 +52,7 @@ fn needs(checked: &CheckedGraph, phase: PhaseId) -> IdSet<PhaseId> {
     checked.dependencies().iter().filter(|d| d.after == phase).map(|d| d.before).collect()
 }
 
-/// On which rank a phase waits for the memory of an earlier chunk, if it does.
+/// The rank on which a phase waits for the memory of an earlier chunk; `None` if the phase doesn't wait for memory.
 fn waits_for_memory(checked: &CheckedGraph, phase: PhaseId) -> Option<Whose> {
     checked.reuse().and_then(|reuse| reuse.waits[phase])
 }
@@ -176,7 +176,7 @@ mod tests {
             valid.schedule().phases.iter().map(|(_, phase)| phase.joins_previous).take(2).collect::<Vec<bool>>()
         };
         assert_eq!(joins(PREPARED), [false, false]);
-        // The other way round, what joins may come later.
+        // In the reverse order, the phase that joins may need less than the previous one.
         let [kept, z] = ["&mut kept[r].rows(t)", "&mut z[r].rows(t)"];
         let turned = PREPARED.replace(kept, "HERE").replace(z, kept).replace("HERE", z);
         assert_eq!(joins(&turned), [false, true]);

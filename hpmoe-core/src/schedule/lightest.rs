@@ -1,4 +1,4 @@
-//! The number of ranks from which on work begins with the experts that have the fewest rows.
+//! The number of ranks from which on a rank begins with the experts that have the fewest rows.
 
 use super::Choices;
 use super::cost::{EntryCosts, MANY_ROWS};
@@ -7,22 +7,22 @@ use crate::ids::PhaseId;
 use crate::units::Nanos;
 use hpmoe_kernels::op::TaskKind;
 
-/// The rows of an expert arrive late if they are in transit for this many times the time of the products of one rank's rows (without
-/// products that need all rows of the expert).
+/// The rows of an expert arrive late if they are in transit for this many times as long as the products of one rank's rows take. Products
+/// that need all rows of the expert don't count.
 const LATE: u64 = 4;
 
-/// With at most this many experts in a group, even two ranks have too few each for [`hpmoe_kernels::route::mixed`] to put light experts
-/// between heavy ones.
+/// With at most this many experts in a group, even two ranks have too few experts each for [`hpmoe_kernels::route::mixed`] to put light
+/// experts between heavy ones.
 const FEW: usize = 8;
 
-/// The fewest ranks on which experts run from the fewest rows to the most, as chosen or by default. By default, it applies only to kernels
-/// with tiles that need all rows of an expert: from as many ranks on as make the rows of an expert that all tokens choose arrive late, or
-/// from two if there are few experts. The gradients of the lightest expert are then made while other tiles multiply, and not at the very
-/// end, when only HBM is busy.
+/// The smallest number of ranks on which experts run from the fewest rows to the most, as chosen or by default. The default is `None`
+/// except in kernels with tiles that need all rows of an expert. In these, it is the number of ranks from which on the rows of an expert
+/// that all tokens choose arrive late, or two if there are few experts. The gradients of the lightest expert are then computed while other
+/// tiles multiply, and not at the very end, when only HBM is busy.
 ///
-/// All ranks send such an expert's rows at the same time, and each rank has few of them. Its row tiles therefore become ready together,
-/// when nearly all rows have arrived. Other kernels would put the results of that expert back last, when the links have nothing else to
-/// do, and gain nothing.
+/// All ranks send the rows of such an expert at the same time, and each rank has few of them. Its row tiles therefore become ready
+/// together, when nearly all rows have arrived. Other kernels would gain nothing: they would put that expert's results back last, when the
+/// links have nothing else to do.
 pub(super) fn lightest_first(graph: &TaskGraph, costs: &EntryCosts, aic: u32, choices: &Choices) -> Option<u32> {
     if choices.lightest_first.is_some() {
         return choices.lightest_first;
@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn many_ranks_begin_with_the_lightest_experts_where_gradients_are_made() {
-        // With wider experts there is more work for the rows that have arrived.
+        // With wider experts, the rows that have arrived mean more work.
         let ranks = |inter| fewest(&moe_backward(&Layer { inter, ..Layer::DEEPSEEK }), "").unwrap();
         let [narrow, own, wide] = [1536, 2048, 14336].map(ranks);
         assert!(8 < narrow && narrow < own && own <= 16 && wide > 64, "{narrow}, {own} and {wide} ranks");
@@ -82,7 +82,7 @@ mod tests {
             let phases = graph.phases.iter().filter(move |(_, phase)| graph.spaces[phase.space].kind == kind);
             phases.map(|(id, phase)| (id, graph.tasks[phase.task].kind))
         };
-        // Products over row tiles, and no others; what is sent, and not what comes back.
+        // Only products over row tiles and rows that are sent count, not other products or rows that are put back.
         let products = over(SpaceKind::RowTiles).filter(|(_, task)| *task == TaskKind::Matrix);
         let work: u64 = products.map(|(id, _)| costs.core_time(id, MANY_ROWS, 1).0).sum();
         let link_time: u64 = over(SpaceKind::Sends).map(|(id, _)| costs.link_time(id, MANY_ROWS).0).sum();
@@ -90,7 +90,7 @@ mod tests {
             let found = lightest_first(graph, &costs, cores, &Choices::default()).unwrap();
             assert_eq!(u64::from(found), (4 * work).div_ceil(cores.into()).div_ceil(link_time), "{cores} cores");
         }
-        // Nothing arrives if nothing is sent.
+        // If nothing is sent, nothing arrives late.
         let mut still = graph.clone();
         let sends: Vec<_> = still.spaces.ids().filter(|&id| still.spaces[id].kind == SpaceKind::Sends).collect();
         sends.into_iter().for_each(|id| still.spaces[id].kind = SpaceKind::Arrivals);

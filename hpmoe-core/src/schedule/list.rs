@@ -18,9 +18,9 @@ use hpmoe_kernels::op::TaskKind;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-/// Orders the entries of each part of a role for a number of ranks, along one modelled timeline per part.
+/// Orders the entries of each part for a number of ranks, along one modelled timeline per part.
 ///
-/// Entries that lie on a cycle, which no order can satisfy, follow at the end of their queue in program order.
+/// Entries on a cycle, which no order can satisfy, are put at the end of their queue in program order.
 pub(super) fn list(
     checked: &CheckedGraph,
     costs: &EntryCosts,
@@ -90,16 +90,16 @@ pub(super) fn list(
     Order { ranks, parts: parts.parts, queues, sends, routed_at: None }
 }
 
-/// The order among ready entries: the highest runs first.
+/// The urgency of an entry: among ready entries, the one with the highest urgency runs first.
 ///
-/// Entries that compute run expert by expert, so that results return throughout the launch rather than at its end, when the
-/// links would be full and the matrix cores idle. Entries that put begin with those that the most work waits for.
+/// Entries that compute run expert by expert, so that results return throughout the launch. At its end, the links would be full and the
+/// matrix cores idle. Among entries that put, those that the most work waits for come first.
 type Urgency = (Reverse<u32>, Nanos, Reverse<(u32, u32, PhaseId)>);
 
 /// The class of an entry, which decides how its urgency is computed.
 #[derive(Clone, Copy)]
 enum EntryClass {
-    /// Computes. The number says how often the work has changed roles on the way from received rows to this entry.
+    /// Computes. The number says how often the work has moved to another role between received rows and this entry.
     Computes(u32),
     /// Puts rows to the owners of their experts.
     Sends,
@@ -110,17 +110,18 @@ enum EntryClass {
 impl EntryClass {
     fn urgency(self, entry: Entry, priority: Nanos, ranks: u32, ahead: u32) -> Urgency {
         let Entry { phase, expert, peer_offset } = entry;
-        // Row tiles are walked from the rank's own rows on: it needs the rows of the next rank next, and has their results
-        // ready to be put back next. A tile that it shares with the previous rank is made last, so its own rows return last.
+        // A rank walks row tiles from its own rows on, so it needs the rows of the next rank next, and can put that rank's results back
+        // next. A tile that it shares with the previous rank is computed last, so its own rows return last.
         let far = match self {
             Self::Sends => (ranks - peer_offset) % ranks,
             Self::PutsBack => (peer_offset + ranks - 1) % ranks,
             Self::Computes(_) => peer_offset,
         };
         let round = match self {
-            // When the work of an expert returns to a role, the next experts' go first: the role never waits for the other one.
+            // When the work of an expert returns to a role, entries of the next experts go first, so the role never waits for the other
+            // one.
             Self::Computes(changes) => expert + changes / 2 * ahead,
-            // Everything that is sent with the rows of an expert is needed as soon as they are.
+            // All data sent with the rows of an expert are needed at the same time as the rows.
             Self::Sends => expert,
             Self::PutsBack => 0,
         };
@@ -146,22 +147,22 @@ fn classes(checked: &CheckedGraph, role_of: &Arena<PhaseId, RoleId>) -> Arena<Ph
     classes
 }
 
-/// The entries of one part that are still to be placed, and the time of its cores.
+/// The entries of one part that are still to be placed, and the time at which its cores are free.
 #[derive(Default)]
 struct PartState {
-    /// The time at which its cores have finished all placed entries.
+    /// The time at which the part's cores are free for the next entry, on average.
     free: Nanos,
-    /// Entries by the time at which they become ready.
+    /// Entries whose predecessors are placed, by the time at which they become ready.
     pending: BinaryHeap<Reverse<(Nanos, usize)>>,
-    /// Entries that are ready, the most urgent one on top.
+    /// Entries that are ready now, the most urgent one on top.
     ready: BinaryHeap<(Urgency, usize)>,
-    /// Remaining entries of matrix cores, in the order in which they run; `None` for other parts.
+    /// Remaining entries of a part of matrix cores, in the order in which they run; `None` for other parts.
     sequence: Option<VecDeque<usize>>,
 }
 
 struct ListScheduler<'a> {
     incoming: Vec<u32>,
-    /// The time at which the last predecessor of each node releases it.
+    /// For each node, the latest time at which a predecessor has released it so far.
     ready: Vec<Nanos>,
     states: Arena<PartId, PartState>,
     precedence: &'a Precedence,
@@ -172,7 +173,7 @@ struct ListScheduler<'a> {
 }
 
 impl ListScheduler<'_> {
-    /// The part that can begin an entry first, and when.
+    /// The part that can begin an entry first, with the time; `None` if no part can.
     fn next_start(&self) -> Option<(PartId, Nanos)> {
         let starts = self.states.iter().filter_map(|(part, state)| {
             if let Some(sequence) = &state.sequence {
@@ -189,7 +190,7 @@ impl ListScheduler<'_> {
         starts.min_by_key(|&(part, start)| (start, part))
     }
 
-    /// Removes and returns the most urgent entry of a part at that time.
+    /// Removes and returns the most urgent entry of a part that is ready at `now`.
     fn take(&mut self, part: PartId, now: Nanos) -> usize {
         let state = &mut self.states[part];
         if let Some(sequence) = &mut state.sequence {
@@ -206,7 +207,7 @@ impl ListScheduler<'_> {
         number
     }
 
-    /// Releases the nodes that wait for an entry. Data are visible a moment later, program order at once.
+    /// Releases the nodes that wait for an entry. Data become visible a moment after its end; program order holds at once.
     fn finish(&mut self, number: usize, end: Nanos) {
         let precedence = self.precedence;
         for next in precedence.successors(number) {
@@ -226,7 +227,7 @@ impl ListScheduler<'_> {
     fn release(&mut self, node: usize) {
         let time = self.ready[node];
         if node < self.entries.len() {
-            // A part with a sequence takes no notice of what comes.
+            // A part with a sequence ignores the order in which entries become ready.
             self.states[self.parts.part_of(self.entries[node])].pending.push(Reverse((time, node)));
             return;
         }

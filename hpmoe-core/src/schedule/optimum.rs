@@ -1,4 +1,4 @@
-//! How far the list scheduler is from the best order of small graphs, by branch and bound.
+//! Tests how far the list scheduler is from the best order of small graphs, by branch and bound.
 
 use super::cost::EntryCosts;
 use super::groups::Groups;
@@ -9,18 +9,18 @@ use crate::fixture::{Layer, moe_ffn};
 use crate::random::Random;
 use crate::target::Target;
 
-/// Entries on lanes, one at a time per lane, with the entries that must end before each.
+/// Entries to be placed on lanes, one at a time per lane, with the entries that must end before each.
 struct Problem {
     time: Vec<u64>,
     lane: Vec<usize>,
     before: Vec<Vec<usize>>,
     visible: u64,
-    /// Least time from the start of an entry to the end of all entries.
+    /// For each entry, the least time from its start to the end of all entries.
     left: Vec<u64>,
     lanes: usize,
 }
 
-/// The entries placed so far.
+/// The entries that have been placed so far.
 #[derive(Clone)]
 struct State {
     end: Vec<Option<u64>>,
@@ -58,7 +58,7 @@ impl Problem {
         }
         let visible = costs.visible.0;
         let mut left = time.clone();
-        // Entries of later phases come later, so one pass from the back sees all paths.
+        // Entries of later phases come later, so one backward pass covers all paths.
         for entry in (0..groups.len()).rev() {
             for &earlier in &before[entry] {
                 left[earlier] = left[earlier].max(time[earlier] + visible + left[entry]);
@@ -73,9 +73,9 @@ impl Problem {
         self.before[entry].iter().try_fold(free, |start, &before| Some(start.max(state.end[before]? + self.visible)))
     }
 
-    /// The shortest end of all, if it is below `best`. Among orders in which no entry could begin sooner without another
-    /// beginning later there is a best one: on the lane that can end an entry first, one of those comes next that can begin
-    /// before that end (Giffler and Thompson).
+    /// Finds the shortest end of all entries, if it is below `best`. Some best order is among those in which no entry could begin sooner
+    /// without another one beginning later. So on the lane that can end an entry first, only entries that can begin before that end are
+    /// tried next (Giffler and Thompson).
     fn solve(&self, state: &State, best: &mut u64) {
         let open = (0..self.time.len()).filter(|&entry| state.end[entry].is_none());
         let ready: Vec<(usize, u64)> = open.filter_map(|entry| Some((entry, self.start(state, entry)?))).collect();

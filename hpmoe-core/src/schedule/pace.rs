@@ -4,10 +4,11 @@ use super::cost::{EntryCosts, MANY_ROWS};
 use crate::graph::{Phase, SpaceKind, TaskGraph};
 use hpmoe_kernels::op::TaskKind;
 
-/// Vector cores that compute on the rows of an expert as fast as the matrix cores do, as if each product had to wait for them.
+/// The number of vector cores that compute on the rows of an expert as fast as the matrix cores do, assuming that each product waits for
+/// vector work.
 ///
-/// With even tokens, fewer cores may be enough if there are few rows and most of the vector cores' time is spent on puts. But a rank whose
-/// expert most tokens choose has many times as many rows, and its matrix cores would then wait for each row tile.
+/// With even tokens, fewer cores may be enough if there are few rows and vector cores mainly put. But a rank whose expert most tokens
+/// choose has many times as many rows, and its matrix cores would then wait for each row tile.
 pub(super) fn pace(graph: &TaskGraph, costs: &EntryCosts, aic: u32, work: impl Fn(&Phase) -> TaskKind) -> u32 {
     let time = |kind| -> u64 {
         let phases = graph
@@ -48,7 +49,7 @@ mod tests {
             let wanted = f64::from(aic) * rows(TaskKind::Vector) as f64 / rows(TaskKind::Matrix) as f64;
             assert_eq!(paced(graph, aic, ""), wanted.ceil() as u32);
         }
-        // If there are no matrix cores to keep pace with, none are needed.
+        // If no matrix cores have work, no cores are needed to keep pace with them.
         assert_eq!(paced(only(&Layer::SMALL, TaskKind::Vector).graph(), 24, ""), 0);
         assert_eq!(paced(graph, 24, "project"), 0);
     }

@@ -6,15 +6,15 @@ use crate::graph::{SpaceKind, TaskGraph};
 use crate::ids::{Arena, PartId, PhaseId, RoleId};
 use hpmoe_kernels::op::TaskKind;
 
-/// Minimum sending cores for each rank before they are dedicated to peers: fewer are too slow at the start.
+/// Minimum number of sending cores per rank before they are dedicated to peers: fewer are too slow at the start.
 const CORES_PER_RANK: u32 = 3;
 
-/// Minimum pieces that a rank sends for each of its vector cores before sending cores are dedicated to peers: with fewer, the
-/// cores of a peer that gets little would be idle.
+/// Minimum number of pieces that a rank sends per vector core before sending cores are dedicated to peers. With fewer pieces, the cores of
+/// a peer that gets few rows would be idle.
 const PIECES_PER_CORE: usize = 16;
 
-/// The part of a share that is the same for all peers, in percent, if sending cores are to be dedicated to peers when there are enough cores.
-/// `None` if the cores are shared, if nothing is sent, or if so little is sent that some cores would have nothing to do.
+/// The constant part of each peer's share, in percent, if sending cores should be dedicated to peers (given enough cores). `None` if the
+/// cores should be shared: by choice, if nothing is sent, or if so little is sent that some cores would be idle.
 pub(super) fn dedicated(graph: &TaskGraph, aiv: u32, choices: &Choices) -> Option<u32> {
     let PeerCores::Dedicated { percent } = choices.peer_cores else { return None };
     let tile = graph.heights(SpaceKind::RowTiles).max().unwrap_or(0);
@@ -27,7 +27,7 @@ pub(super) fn dedicated(graph: &TaskGraph, aiv: u32, choices: &Choices) -> Optio
     (enough && whole_rows_by_arrival).then_some(percent)
 }
 
-/// Whether row tiles are walked in the order in which their rows arrive if sending cores are dedicated to peers.
+/// Whether the kernel walks row tiles in the order in which their rows arrive if its sending cores are dedicated to peers.
 fn walks_by_arrival(graph: &TaskGraph, choices: &Choices) -> bool {
     match choices.by_arrival {
         ByArrival::Never => false,
@@ -41,13 +41,13 @@ pub(super) struct Parts {
     pub(super) parts: Arena<PartId, Role>,
     /// The division of a rank's sends among its peers, if sending cores are dedicated to peers.
     pub(super) dedicated: Option<Sends>,
-    /// The part of each phase; if the phase has peers, by distance of the peer.
+    /// For each phase, the part that runs its entries, by distance of the peer.
     parts_of_phase: Arena<PhaseId, Vec<PartId>>,
 }
 
 impl Parts {
-    /// Each role as a whole. A role that only sends is split if its cores are dedicated to peers: with uneven routing, a
-    /// core that waits for the link to a peer with many rows then delays puts to no other peer.
+    /// Makes a part of each role. A role that only sends is split into several parts if its cores are dedicated to peers: with uneven
+    /// routing, a core that waits for the link to a peer with many rows then delays no puts to other peers.
     pub(super) fn new(
         graph: &TaskGraph,
         roles: &Arena<RoleId, Role>,
@@ -61,8 +61,7 @@ impl Parts {
         };
         let aiv = roles.iter().filter(|(_, role)| role.kind == CoreKind::Aiv).map(|(_, role)| role.count).sum();
         let dedicated = dedicated(graph, aiv, choices).filter(|_| ranks > 1);
-        // A phase that needs all rows of an expert waits for the last ones, so no peer's rows should arrive later than
-        // another's.
+        // A phase that needs all rows of an expert waits for the last of them, so no peer's rows should arrive later than another's.
         let evenly = walks_by_arrival(graph, choices);
         let mut parts = Arena::new();
         let mut divided = None;
@@ -94,20 +93,20 @@ impl Parts {
     }
 }
 
-/// How sending cores are divided among peers.
+/// The division of sending cores among peers.
 #[derive(Clone, Copy)]
 enum Shares {
-    /// Equally among all peers.
+    /// Equal shares for all peers.
     Even,
-    /// More for nearer peers: in proportion to 1/distance plus this percentage.
+    /// Larger shares for nearer peers: in proportion to 1/distance plus this percentage.
     Near(u32),
 }
 
-/// The part for each distance of a peer.
+/// The part that serves each peer, by distance of the peer.
 ///
-/// Where shares aren't even, a matrix core walks the rows of an expert rank by rank, from its own rank on: it needs those of
-/// the i-th rank after its own when it has finished i others. All arrive in time, and none too soon, when the i-th is served
-/// at 1/i of the speed of the first. Rows of the rank itself are copied about three times as fast as others are put.
+/// If shares aren't even, a matrix core walks the rows of an expert rank by rank, starting with its own rank. It needs the rows of the i-th
+/// next rank when it has finished those of i ranks. If that rank is served at 1/i of the speed of the first one, all rows arrive just in
+/// time. Rows for the rank itself are copied about three times as fast as others are put.
 fn by_distance(ranks: u32, shares: Shares, role: &Role, parts: &mut Arena<PartId, Role>) -> Vec<PartId> {
     let weight = |i: u32| match shares {
         Shares::Even => 1.0,
@@ -119,7 +118,7 @@ fn by_distance(ranks: u32, shares: Shares, role: &Role, parts: &mut Arena<PartId
     for i in 0..ranks {
         share += weight(i);
         let end = (f64::from(role.count) * share / all).round() as u32;
-        // The last core is left for the peers that come last.
+        // The last core is left for the farthest peers.
         if end == used || (end == role.count && i < ranks - 1) {
             continue;
         }
@@ -150,14 +149,14 @@ mod tests {
     #[test]
     fn few_pieces_are_sent_by_all_cores_to_every_peer() {
         let chosen = Choices::read("peer_cores=20").unwrap();
-        // A piece has 16 rows, and a token goes to 8 experts. Tiles of tokens may have fewer rows, or more.
+        // A piece has 16 rows, and a token goes to 8 experts. Token blocks may be smaller or larger than a piece.
         let enough = 16 * 48 * 16 / 8;
         for block in [4, 16, 1024] {
             let layer = |tokens| moe_ffn(&Layer { tokens, block, ..Layer::DEEPSEEK });
             let percent = |tokens| dedicated(layer(tokens).graph(), 48, &chosen);
             assert_eq!((percent(enough), percent(enough - 1)), (Some(20), None), "blocks of {block}");
         }
-        // All vector cores count, those that don't send, too.
+        // All vector cores count, including those that don't send.
         let parts = |tokens| {
             let layer = moe_ffn(&Layer { tokens, ..Layer::DEEPSEEK });
             schedule_with(&layer, &Target::ascend_a3(), &chosen).order(4).unwrap().parts.len()
@@ -175,7 +174,7 @@ mod tests {
             assert_eq!(percent(&checked, "dedicate_from=401 peer_cores=30"), None);
             assert_eq!(percent(&checked, ""), None);
         }
-        // Without row tiles none is larger than the rows of a pair.
+        // Without row tiles, no minimum number of rows per pair applies.
         let few = moe_ffn(&Layer { tokens: 4, ..Layer::DEEPSEEK });
         let chosen = Choices::read("peer_cores=20").unwrap();
         let untiled = few.changed(|graph| {
@@ -183,7 +182,7 @@ mod tests {
             tiles.into_iter().for_each(|id| graph.spaces[id].kind = SpaceKind::Experts);
         });
         assert_eq!([&few, &untiled].map(|checked| dedicated(checked.graph(), 0, &chosen)), [None, Some(20)]);
-        // All rows of an expert arrive together only if they are walked as they arrive.
+        // In kernels that need all rows of an expert at once, cores are dedicated only if row tiles are walked as their rows arrive.
         let backward = moe_backward(&Layer { put: 8, ..Layer::DEEPSEEK });
         let by_arrival = |value| percent(&backward, &format!("peer_cores=20 by_arrival={value}"));
         assert_eq!(
@@ -198,7 +197,7 @@ mod tests {
         let layer = moe_ffn(&Layer { put: 8, ..Layer::DEEPSEEK });
         let chosen = Choices::read("peer_cores=20").unwrap();
         let schedule = schedule_with(&layer, &Target::ascend_a3(), &chosen);
-        // 24 cores send; matrix cores and computing ones are not split.
+        // 24 cores send; the role of matrix cores and that of computing cores are not split.
         let parts: Vec<(u32, usize)> = schedule.orders.iter().map(|order| (order.ranks, order.parts.len())).collect();
         assert_eq!(parts, [(1, 3), (2, 4), (4, 6), (8, 10), (16, 3), (32, 3), (64, 3)]);
     }
@@ -210,7 +209,7 @@ mod tests {
             let choices = Choices::read(&format!("peer_cores=20 {choices}")).unwrap();
             schedule_with(checked, &target, &choices).order(4).unwrap().parts.len()
         };
-        // Rows may arrive at any time if no tile needs all rows of an expert.
+        // If no tile needs all rows of an expert, the order in which rows arrive doesn't matter.
         let layer = |tokens| moe_ffn(&Layer { tokens, ..Layer::DEEPSEEK });
         let enough = 16 * 48 * 16 / 8;
         assert_eq!(parts(&layer(enough), "by_arrival=never"), 6);
@@ -220,7 +219,7 @@ mod tests {
         let made = schedule_with(&puts, &target, &Choices::read("peer_cores=20").unwrap());
         let order = made.order(4).unwrap();
         assert_eq!(order.parts.iter().filter(|(_, part)| part.kind == CoreKind::Aic).count(), 1);
-        // Nothing is put back: cores that put send only, however little there is.
+        // If nothing is put back, the cores that put only send, so even few of them are split.
         let sends_only = |tokens| {
             layer(tokens).changed(|graph| {
                 let back = graph.phases[PhaseId(5)].space;
@@ -241,7 +240,7 @@ mod tests {
 
     #[test]
     fn the_next_rank_gets_most_cores() {
-        // Unless rows are walked as they arrive.
+        // Shares are even if row tiles are walked as their rows arrive.
         let layer = moe_ffn(&Layer { put: 8, ..Layer::DEEPSEEK });
         let counts = |by_arrival: &str| -> Vec<u32> {
             let choices = Choices::read(&format!("peer_cores=20 by_arrival={by_arrival}")).unwrap();
@@ -290,7 +289,7 @@ mod tests {
                 assert!(parts.iter().all(|&(_, count)| count > 0));
                 assert!((0..parts.len() as u32).all(|part| part_of.contains(&part)), "{ranks} {count}");
                 assert!(part_of.iter().all(|&part| (part as usize) < parts.len()));
-                // Farther peers have later cores.
+                // Cores with higher numbers serve farther peers.
                 let from_own_on: Vec<u32> =
                     (0..ranks).map(|after| part_of[((ranks - after) % ranks) as usize]).collect();
                 assert!(from_own_on.is_sorted(), "{from_own_on:?}");

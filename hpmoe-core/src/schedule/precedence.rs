@@ -1,7 +1,7 @@
-//! The order that the entries of one rank must have, as a sparse graph.
+//! The required order of one rank's entries, as a sparse graph.
 //!
-//! All ranks run the same queues, with peers counted from the rank itself, so one rank stands for all: what arrives here
-//! from a source at the distance `d` is what this rank sends to the peer at the distance `d`.
+//! All ranks run the same queues, with peers counted from the rank itself, so one rank stands for all. What arrives from a source at
+//! distance `d` is what this rank sends to the peer at distance `d`.
 
 use super::Entry;
 use super::groups::{Groups, chunk};
@@ -14,9 +14,9 @@ use crate::ids::{Arena, CounterId, Id, PhaseId, RoleId};
 
 /// The entries of one rank and their required order.
 ///
-/// Nodes are the entries by number; then one for each group of counters, which follows all entries that signal it and
-/// precedes all that wait for it; then one for each point at which one phase of a role ends and the next begins, for
-/// one expert. So the number of edges grows with the number of entries, not with its square.
+/// The nodes are, in this order: the entries, by number; a node for each group of counters, which follows all entries that signal it and
+/// precedes all that wait for it; and, for each expert, a node for each point at which one phase of a role ends and the next begins. So the
+/// number of edges grows with the number of entries, not with its square.
 pub(super) struct Precedence {
     /// Number of nodes that stand for entries.
     pub(super) entries: usize,
@@ -26,7 +26,8 @@ pub(super) struct Precedence {
 }
 
 impl Precedence {
-    /// With `role_of`, entries of one expert keep the program order of phases within a role; without, only data count.
+    /// Builds the graph. With `role_of`, the entries of an expert also keep the program order of phases within each role; without it, only
+    /// data count.
     pub(super) fn new(
         checked: &CheckedGraph,
         groups: &Groups,
@@ -56,12 +57,12 @@ impl Precedence {
         self.graph.incoming()
     }
 
-    /// Nodes that come after a node.
+    /// The direct successors of a node.
     pub(super) fn successors(&self, node: usize) -> impl Iterator<Item = usize> + '_ {
         self.graph.successors(node)
     }
 
-    /// All nodes, each after its predecessors; `None` if some nodes precede themselves.
+    /// All nodes, each after its predecessors; `None` if the graph has a cycle.
     pub(super) fn sorted(&self) -> Option<Vec<usize>> {
         self.graph.sorted()
     }
@@ -106,8 +107,8 @@ impl Edges {
         }
     }
 
-    /// Rows of a chunk are written into the memory of the chunk before the previous one, once the rows of that chunk are no
-    /// longer read.
+    /// Adds the order of reused memory: a chunk writes rows into the memory of the chunk before the previous one after the rows of that
+    /// chunk are no longer read.
     fn reuse(&mut self, checked: &CheckedGraph, groups: &Groups, ranks: u32) {
         let (graph, Some(reuse)) = (checked.graph(), checked.reuse()) else { return };
         let first = self.nodes;
@@ -115,7 +116,7 @@ impl Edges {
         for entry in groups.of_phase(reuse.frees) {
             self.add(groups.number(entry), first + chunk(graph, ranks, entry) as usize);
         }
-        // A freed word stands for all chunks up to its own, so words are written in the order of chunks.
+        // A freed word stands for its chunk and all earlier ones, so words are written in the order of chunks.
         for pair in groups.of_phase(reuse.frees).collect::<Vec<_>>().windows(2) {
             self.add(groups.number(pair[0]), groups.number(pair[1]));
         }
@@ -128,7 +129,7 @@ impl Edges {
         }
     }
 
-    /// The route is made of complete ids, and everything that comes after it in the taskflow comes after it.
+    /// Adds the order of the route: it is made after its ids are complete, and before everything that follows it in the taskflow.
     fn route(&mut self, checked: &CheckedGraph, groups: &Groups) {
         let (Some(route), Some(input)) = (&checked.graph().route, checked.route_input()) else { return };
         let made = self.nodes;
@@ -162,7 +163,7 @@ impl Edges {
         }
     }
 
-    /// Sums over all chunks have one order: a chunk adds after the previous chunk has added.
+    /// Adds the order of sums over all chunks: a chunk adds after the previous chunk has added.
     fn sums(&mut self, graph: &TaskGraph, groups: &Groups, ranks: u32) {
         for phase in graph.phases.ids().filter(|&phase| graph.adds_up(phase)) {
             let first = self.nodes;
@@ -186,7 +187,7 @@ impl Edges {
     }
 }
 
-/// The group of an array's counters that an entry touches: by its expert, or by its chunk.
+/// The group of an array's counters that an entry touches: the entry's expert, or its chunk.
 fn group_of(graph: &TaskGraph, ranks: u32, index: Index, entry: Entry) -> usize {
     match index {
         Index::RowTile | Index::Tile | Index::Expert | Index::OnceTiles => entry.expert as usize,

@@ -1,13 +1,13 @@
-//! The tiles that precede a phase's own in the count that deals tiles to cores.
+//! The tiles that precede a phase's own in the numbering that deals tiles to cores.
 
 use crate::graph::{Height, TaskGraph};
 use crate::ids::{Arena, PhaseId, RoleId, SpaceId};
 
-/// The kinds of tiles that precede each phase's own: the kinds of its role's earlier phases, each once.
+/// The tiles that precede each phase's own tiles: those of earlier phases of the same role, each kind of tiles once.
 ///
-/// Phases with the same tiles have the same count, so that one core makes the same tile of all of them. Phases over whole
-/// experts follow one another instead: their tiles are few, and each takes as long as its expert has rows, so a core with one
-/// more of a phase is to have one less of the next.
+/// Phases with equal tiles have equal numbers, so that one core makes the same tile of all of them. Phases over whole experts have separate
+/// numbers instead: their tiles are few, and each takes longer with more rows of its expert, so a core with one more tile of a phase should
+/// have one less of the next phase.
 pub(super) fn preceding(graph: &TaskGraph, role_of: &Arena<PhaseId, RoleId>) -> Arena<PhaseId, Vec<(SpaceId, u32)>> {
     let tiles = |phase: PhaseId| (graph.phases[phase].space, graph.phases[phase].columns());
     let whole = |phase: PhaseId| graph.spaces[graph.phases[phase].space].height == Height::WholeExpert;

@@ -1,4 +1,4 @@
-//! The longest path of work that is left after an entry begins.
+//! The longest path of work that follows from the start of an entry.
 
 use super::groups::Groups;
 use super::precedence::Precedence;
@@ -7,10 +7,10 @@ use crate::collections::DisjointSets;
 use crate::ids::{Arena, Id, PhaseId, RoleId};
 use crate::units::Nanos;
 
-/// The priority of each entry, by its number, from the times of entries and the time that a signal takes.
+/// The priority of each entry, by the entry's number. `times` are the times of entries, and `visible` is the time that a signal takes.
 ///
-/// Phases of one role and one space that feed the same phase share the longer of their paths, so that the entries of one
-/// group stay together and their consumer finds their tiles in L2.
+/// Phases with the same role and space that feed the same phase all get the longest of their paths, so that the entries of one group stay
+/// together and their consumer finds their tiles in L2.
 pub(super) fn priorities(
     checked: &CheckedGraph,
     groups: &Groups,
@@ -38,8 +38,8 @@ pub(super) fn priorities(
     left
 }
 
-/// The longest path from the start of each node to the end of all work, along data only, because program order within a role
-/// is not work. If nodes precede themselves, no order is right, and no node has a path.
+/// The longest path from the start of each node to the end of all work. Only data count, because program order within a role is not work.
+/// If the graph has a cycle, no order is right, and all paths are zero.
 fn longest_paths(precedence: &Precedence, times: &[Nanos], visible: Nanos) -> Vec<Nanos> {
     let mut left = vec![Nanos(0); precedence.len()];
     for node in precedence.sorted().unwrap_or_default().into_iter().rev() {
@@ -54,7 +54,7 @@ fn longest_paths(precedence: &Precedence, times: &[Nanos], visible: Nanos) -> Ve
     left
 }
 
-/// Phases that have the same tiles, the same role and a common consumer, as sets.
+/// Sets of phases with the same tiles, the same role and a common consumer.
 fn siblings(checked: &CheckedGraph, role_of: &Arena<PhaseId, RoleId>) -> DisjointSets {
     let graph = checked.graph();
     let mut siblings = DisjointSets::new(graph.phases.len());
@@ -68,7 +68,7 @@ fn siblings(checked: &CheckedGraph, role_of: &Arena<PhaseId, RoleId>) -> Disjoin
                 let (first, other) = (&graph.phases[first], &graph.phases[other]);
                 first.space == other.space && first.ranges == other.ranges
             };
-            // With itself, which changes nothing, and with those after it.
+            // Joining a phase with itself changes nothing.
             let others = producers[at..].iter().filter(alike);
             for other in others.filter(|&&other| role_of[other] == role_of[first]) {
                 siblings.join(first.index(), other.index());
@@ -96,7 +96,7 @@ mod tests {
         let entry = |phase: u32| {
             groups.number(if phase == combine { Entry { expert: 0, ..next_expert(phase) } } else { next_expert(phase) })
         };
-        // By phase, in ns; of gate and up the latter takes longer.
+        // Times by phase, in ns; the up projection takes longer than the gate projection.
         let of_phase = [1, 20, 300, 4_000, 50_000, 600_000, 7_000_000];
         let times_of = |of_phase: [u64; 7]| -> Vec<Nanos> {
             groups.all().map(|entry| Nanos(of_phase[entry.phase.index()])).collect()
@@ -108,9 +108,9 @@ mod tests {
         };
         let left = left_with(&role_of);
         assert_eq!(left[4..], [7_650_000, 7_600_000, 7_000_000]);
-        // Gate and up feed one phase: they are as urgent as the longer of them.
+        // Gate and up feed one phase, so both are as urgent as the longer of them.
         assert_eq!(left[..4], [7_654_301, 7_654_300, 7_654_300, 7_654_000]);
-        // Whichever of the two is longer.
+        // The result is the same if the gate projection is the longer one.
         let [first, last] = [of_phase[gate as usize], of_phase[up as usize]];
         let times_of_longer_gate = times_of(std::array::from_fn(|phase| match phase as u32 {
             phase if phase == gate => last,
@@ -122,7 +122,7 @@ mod tests {
         let mut apart = role_of.clone();
         apart[PhaseId(up)] = RoleId(1);
         assert_eq!(left_with(&apart)[..3], [7_654_301, 7_654_020, 7_654_300]);
-        // Nor are those that are cut into other tiles.
+        // Phases with other tiles don't share their paths either.
         let other_tiles: [&dyn Fn(&mut TaskGraph); 2] =
             [&|graph| graph.phases[PhaseId(up)].ranges = vec![1], &|graph| {
                 graph.phases[PhaseId(up)].space = graph.spaces.push(graph.spaces[graph.phases[PhaseId(up)].space])
@@ -132,7 +132,7 @@ mod tests {
             let left = priorities(&cut, &groups, &precedence, &role_of, &times, Nanos(0));
             assert_eq!([gate, up].map(|phase| left[entry(phase)].0), [7_654_020, 7_654_300]);
         }
-        // The order of a role's phases is not work, neither for the first expert nor for the others.
+        // The program order of a role's phases is not work, neither for the first expert nor for others.
         let together =
             checked.graph().phases.ids().map(|phase| RoleId(u32::from(![gate, up].contains(&phase.0)))).collect();
         let precedence_of_two = Precedence::new(&checked, &groups, 4, Some(&together));

@@ -1,4 +1,4 @@
-//! The data of a schedule: roles of cores, queues of entries, and what is fixed for each phase.
+//! The data of a schedule: roles of cores, queues of entries, and the decisions for each phase.
 
 use crate::analyze::{Signal, Wait};
 use crate::ids::{Arena, PartId, PhaseId, RoleId, SpaceId};
@@ -24,7 +24,7 @@ impl fmt::Display for CoreKind {
     }
 }
 
-/// Consecutive cores with one kind of work. The tiles of an entry are dealt in turn to the cores that share its queue.
+/// Consecutive cores with one kind of work. The tiles of an entry are dealt to the cores that share its queue.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Role {
     /// Kind of work: `matrix`, `vector` or `communication`.
@@ -42,10 +42,10 @@ pub struct Role {
 pub struct Entry {
     /// The phase whose tiles run.
     pub phase: PhaseId,
-    /// The local expert (row tiles and arrivals), the peer's local expert (sends), or the chunk (blocks). Experts are given
-    /// by their place in the order in which their rank works on them.
+    /// The local expert (for row tiles and arrivals), the peer's local expert (for sends), or the chunk (for blocks). An expert's number is
+    /// its position in the order in which its rank works on its experts, plus the number of local experts for each earlier chunk.
     pub expert: u32,
-    /// Sends and arrivals: the peer is `(rank + peer_offset) mod ranks`. Otherwise 0.
+    /// For sends and arrivals, the peer is rank `(rank + peer_offset) mod ranks`; for all other entries, 0.
     pub peer_offset: u32,
 }
 
@@ -54,7 +54,7 @@ pub struct Entry {
 pub enum Sends {
     /// Peer by peer: each gets all of its rows before the next one. With dedicated cores, nearer peers have more cores.
     PeerAfterPeer,
-    /// In turns: one turn for each peer, then another turn for each peer that has rows left; see
+    /// In turns: each peer gets the rows of one turn, then each peer that has rows left gets another turn; see
     /// [`PairTurns`](hpmoe_kernels::route::PairTurns). Results are put back in the same turns.
     InTurn {
         /// Number of rows per turn.
@@ -63,7 +63,7 @@ pub enum Sends {
 }
 
 impl Sends {
-    /// Number of rows of a turn; `None` if peers are not served in turn. With turns, phases with [`by_arrival`](PhaseSchedule::by_arrival)
+    /// Number of rows of a turn; `None` if peers are not served in turns. With turns, phases with [`by_arrival`](PhaseSchedule::by_arrival)
     /// walk row tiles in the order in which their rows arrive.
     #[must_use]
     pub const fn turn(self) -> Option<u32> {
@@ -95,15 +95,14 @@ pub struct Order {
 pub enum Implied {
     /// Phases that wait for one another lead from the first phase to the second for the same rows.
     Path(Vec<PhaseId>),
-    /// The core that makes `earlier`'s tile makes the same tile of `later` afterwards, and the reader waits for `later`.
+    /// The core that makes a tile of `earlier` makes the same tile of `later` afterwards, and the reader waits for `later`.
     QueueOrder {
         /// The phase whose signal is dropped.
         earlier: PhaseId,
         /// The phase whose signal stands for both.
         later: PhaseId,
     },
-    /// The core that reads a tile has made it itself in another task; a vector core finishes one task before it starts the
-    /// next.
+    /// The core that reads a tile has made it itself in another task; a vector core finishes one task before it starts the next.
     SameCore,
     /// An earlier entry on the same core has already waited for the counter. The wait is dropped, but not the signal.
     AlreadyAwaited {
@@ -165,7 +164,7 @@ pub struct Schedule {
     pub elided: Vec<Elision>,
     /// The wait for complete ids before the kernel makes its route, if phases of the kernel write them.
     pub routed_after: Option<Wait>,
-    /// One order for each number of ranks that divides the experts, up to 256, ascending.
+    /// One order for each number of ranks that divides the experts, up to 256, or that the build names; ascending.
     pub orders: Vec<Order>,
     /// The orders of launches with more than one chunk, if launches choose the number.
     pub chosen: Vec<ChunkedOrders>,
@@ -181,7 +180,7 @@ pub struct ChunkedOrders {
 }
 
 impl Schedule {
-    /// If launches choose their number of chunks: each number above 1, with the schedule of its launches.
+    /// Each number of chunks above 1 that launches can choose, with the schedule of such launches. Empty if launches don't choose.
     pub fn in_chunks(&self) -> impl Iterator<Item = (usize, Self)> + '_ {
         let of = |ChunkedOrders { chunks, orders }: &ChunkedOrders| {
             (*chunks, Self { orders: orders.clone(), chosen: Vec::new(), ..self.clone() })
@@ -199,7 +198,7 @@ impl Schedule {
         self.phases.iter().flat_map(|(_, phase)| &phase.signals)
     }
 
-    /// The order for a number of ranks, if there is one.
+    /// The order for a number of ranks; `None` if there is none.
     #[must_use]
     pub fn order(&self, ranks: u32) -> Option<&Order> {
         self.orders.iter().find(|order| order.ranks == ranks)

@@ -1,12 +1,12 @@
-//! Ranges of entries: one descriptor stands for those of peers that follow one another.
+//! Ranges of entries: one descriptor stands for the entries of consecutive peers.
 
 use super::{Entry, Order, Schedule};
 use crate::graph::TaskGraph;
 use crate::ids::PartId;
 use hpmoe_kernels::op::TaskKind;
 
-/// The difference between the peers of two consecutive entries, modulo the ranks, if one descriptor may represent both: they have the same
-/// phase and the same place in the order of experts, and their peers are neighbours on the ring of ranks.
+/// The difference between the peers of two consecutive entries, modulo the number of ranks, if one descriptor can stand for both. This
+/// needs the same phase and the same position in the order of experts, and peers that are neighbours on the ring of ranks.
 pub(crate) fn peer_step(ranks: u32, entry: Entry, next: Entry) -> Option<u32> {
     let alike = (entry.phase, entry.expert) == (next.phase, next.expert);
     let on_ring = alike && entry.peer_offset < ranks && next.peer_offset < ranks;
@@ -14,14 +14,14 @@ pub(crate) fn peer_step(ranks: u32, entry: Entry, next: Entry) -> Option<u32> {
     (step > 0 && (step == 1 || step == ranks - 1)).then_some(step)
 }
 
-/// The reason for which a core visits an entry.
+/// The reason for which a core visits an entry of its queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Comes {
-    /// It reads the entry, whether or not it has a tile there.
+    /// The core reads this entry, whether or not it has a tile there.
     Always,
-    /// It reads the range that starts here, and then looks for its tiles in it.
+    /// The core reads the range that starts with this entry, and then looks for its tiles in it.
     First,
-    /// It visits the entry only if it has a tile there.
+    /// The core visits this entry of a range only if it has a tile there.
     ToTiles,
 }
 
@@ -37,11 +37,11 @@ impl Comes {
     }
 }
 
-/// Entries that differ only in the peer, each together with the entries that are walked with it.
+/// Entries that differ only in the peer. Each is listed together with the entries that are walked with it.
 pub type Range<'a> = Vec<&'a [Entry]>;
 
 impl Schedule {
-    /// The queue of a part as descriptors have it: the ranges before the route that the kernel makes, and those behind it.
+    /// The queue of a part as descriptors represent it: the ranges before the route that the kernel makes, and those after it.
     pub(crate) fn ranges_of<'a>(&'a self, graph: &TaskGraph, order: &'a Order, part: PartId) -> [Vec<Range<'a>>; 2] {
         let queue = &order.queues[part][..];
         let routed_at = order.routed_at.as_ref().filter(|at| at.len() == order.queues.len());
@@ -50,8 +50,7 @@ impl Schedule {
         [unrouted, routed].map(|entries| self.ranges(graph, order.ranks, entries))
     }
 
-    /// A part's queue in the order in which cores walk it: entries that are walked together, each with the reason for the
-    /// visit.
+    /// A part's queue in the order in which cores walk it: entries that are walked together, each with the reason for the visit.
     pub fn walks_of_ranges<'a>(
         &'a self,
         graph: &TaskGraph,

@@ -7,10 +7,11 @@ use crate::graph::{Rows, Storage};
 use crate::ids::{Arena, PhaseId, TensorId};
 use crate::plan::{Plan, Product};
 
-/// Notes which phases read the right operand of their product ahead: while the tile before ends, and while a tile waits for its left operand.
+/// Marks the phases that read the right operand of their product ahead: while the previous tile ends, and while a tile waits for its left
+/// operand.
 ///
-/// This needs a right operand that exists before the launch and doesn't change: a matrix of the caller that no phase writes. External
-/// operators need the core's memory for themselves.
+/// This needs a right operand that exists before the launch and doesn't change: a matrix of the caller that no phase writes. Tasks with
+/// external operators don't read ahead, because the operators need the core's memory themselves.
 pub(super) fn read_ahead(checked: &CheckedGraph, phases: &mut Arena<PhaseId, PhaseSchedule>) {
     for id in checked.graph().phases.ids() {
         phases[id].reads_ahead = can_read_ahead(checked, id);
@@ -24,7 +25,7 @@ fn can_read_ahead(checked: &CheckedGraph, phase: PhaseId) -> bool {
     })
 }
 
-/// The bytes that a tile of a phase can read before it begins, if the schedule lets the phase read ahead.
+/// The bytes that a tile of a phase could read before it begins, regardless of the schedule; zero if the phase can't read ahead.
 #[must_use]
 pub fn most_ahead_of(checked: &CheckedGraph, phase: PhaseId, work: &Work) -> Ahead {
     let plan = &checked.plans()[checked.graph().phases[phase].task];
@@ -39,7 +40,7 @@ pub fn ahead_of(checked: &CheckedGraph, schedule: &Schedule, phase: PhaseId, wor
     product_ahead(plan, &schedule.phases[phase]).map_or_else(Ahead::default, |product| Ahead::new(work, product))
 }
 
-/// The product whose weights the tiles of a phase read before they begin, if they do.
+/// The product whose weights the tiles of a phase read before they begin; `None` if the phase doesn't read ahead.
 pub(crate) fn product_ahead<'p>(plan: &'p Plan, phase: &PhaseSchedule) -> Option<&'p Product> {
     cube_product(plan).filter(|_| phase.reads_ahead)
 }
@@ -60,7 +61,7 @@ pub fn right_operand(checked: &CheckedGraph, phase: PhaseId) -> Option<(usize, T
     Some((param, phase.accesses[param].tensor))
 }
 
-/// Whether a tensor is given by the caller and stays as it is.
+/// Whether a tensor is the caller's and no phase writes it.
 fn is_constant(checked: &CheckedGraph, tensor: TensorId) -> bool {
     let graph = checked.graph();
     let mut accesses = graph.phases.iter().flat_map(|(_, phase)| &phase.accesses);
@@ -152,7 +153,7 @@ mod tests {
         let backward = ahead(&moe_backward(&Layer::SMALL), "");
         assert!(backward.iter().all(|name| ["gate", "up", "down"].contains(&name.as_str())), "{backward:?}");
         assert!(!backward.is_empty());
-        // Widened weights are made by vector cores.
+        // Vector cores widen these weights, so they don't exist before the launch.
         assert_eq!(ahead(&widened(&Layer::SMALL), ""), [""; 0]);
     }
 }

@@ -10,7 +10,7 @@ use crate::ids::{Arena, PhaseId, RoleId};
 use hpmoe_kernels::op::TaskKind;
 use std::cmp::Reverse;
 
-/// The roles, and the role of each phase.
+/// The roles of cores, and the role of each phase.
 ///
 /// All matrix cores are in one role. Unless chosen otherwise, vector cores are divided into sending and computing ones by the cost of
 /// the two kinds of work. But no more cores send than saturate the link, and enough compute to keep pace with the matrix cores.
@@ -44,8 +44,8 @@ pub(super) fn roles(
     (roles, role_of)
 }
 
-/// The kind of work of a phase. A copy on its own rank counts as vector work, and so does a phase that puts results back
-/// where computing cores do that.
+/// The kind of work of a phase. A put that copies on its own rank counts as vector work. So does a put of results, if computing cores put
+/// results back.
 fn work(graph: &TaskGraph, phase: &Phase, aiv: u32, choices: &Choices) -> TaskKind {
     let task = graph.tasks[phase.task].kind;
     let space = graph.spaces[phase.space].kind;
@@ -59,15 +59,15 @@ fn computing_cores_return(graph: &TaskGraph, aiv: u32, choices: &Choices) -> boo
     choices.return_cores == ReturnCores::Computing && dedicated(graph, aiv, choices).is_some()
 }
 
-/// The number of vector cores that put: 0 if nothing is put, or if a single core must put and compute; all of them if
-/// vector cores compute nothing.
+/// The number of vector cores that put. It is 0 if nothing is put, or if there is only one vector core, which must put and compute. It is
+/// all vector cores if vector cores compute nothing.
 fn put_cores(graph: &TaskGraph, costs: &EntryCosts, cores: Cores, choices: &Choices) -> u32 {
     let aiv = cores.aiv;
     let phases = |kind| graph.phases.iter().filter(move |(_, phase)| work(graph, phase, aiv, choices) == kind);
     let ranks = typical(graph).ranks;
     let time = |kind| phases(kind).map(|(id, _)| costs.put_time(graph, ranks, id).0).reduce(|sum, time| sum + time);
-    // The cores that saturate the link in the phase that puts most bytes. A phase that puts one number for each row would not
-    // saturate it with any number of cores.
+    // The number of cores that saturate the link in the phase that puts most bytes. A phase that puts one number per row would not saturate
+    // it with any number of cores.
     let filling = phases(TaskKind::Put).map(|(id, _)| (costs.link_time(id, MANY_ROWS), costs.put_cores(graph, id)));
     let filling = filling.max().map_or(0, |(_, cores)| cores);
     match (time(TaskKind::Put), time(TaskKind::Vector), choices.put_cores) {
@@ -77,12 +77,12 @@ fn put_cores(graph: &TaskGraph, costs: &EntryCosts, cores: Cores, choices: &Choi
         (Some(_), Some(_), Some(put_cores)) => put_cores.min(aiv - 1),
         (Some(puts), Some(computes), None) => {
             let share = share(aiv, puts, computes);
-            // Results go back after rows are sent, in time: giving half of the cores to either loses nothing.
+            // Results go back after rows are sent, so giving half of the cores to each of the two loses nothing.
             let share = if computing_cores_return(graph, aiv, choices) { share.max(aiv / 2) } else { share };
-            // Half of the cores at most are kept for an expert with many rows.
+            // At most half of the cores are kept for computing, for an expert with many rows.
             let computing = pace(graph, costs, cores.aic, |phase| work(graph, phase, aiv, choices)).min(aiv / 2);
             let cores = share.min(filling);
-            // Cores with many puts to each peer lose less by an odd number of peers than the others by having fewer cores.
+            // With many puts per peer, a core count that does not divide the number of peers costs less than fewer computing cores would.
             let few = phases(TaskKind::Put).all(|(id, _)| costs.has_few_pieces(graph, id));
             let further = if few { cores / 3 } else { cores / 5 };
             divisible(cores, further, (aiv - computing).clamp(1, aiv - 1))
@@ -90,9 +90,9 @@ fn put_cores(graph: &TaskGraph, costs: &EntryCosts, cores: Cores, choices: &Choi
     }
 }
 
-/// The multiple of eight with the most factors of two, from a twentieth less than `cores` to `further` more, but at most `most`; `cores`
-/// if there is none. Most groups have a power of two of ranks, and if all cores serve the same number of peers, none has more to do than
-/// another.
+/// The multiple of eight with the most factors of two, from a twentieth below `cores` to `further` above, but at most `most`; `cores` if
+/// there is no such multiple. Most groups have a power of two of ranks. If all cores then serve the same number of peers, no core has more
+/// to do than another.
 fn divisible(cores: u32, further: u32, most: u32) -> u32 {
     let cores = cores.clamp(1, most);
     let near = cores - cores / 20..=(cores + further).min(most);
@@ -100,11 +100,11 @@ fn divisible(cores: u32, further: u32, most: u32) -> u32 {
     eights.max_by_key(|&count| (count.trailing_zeros(), Reverse(count.abs_diff(cores)))).unwrap_or(cores)
 }
 
-/// The share of puts among the cores, by the time that one core would take for them and for all computing.
+/// The number of cores for puts. `puts` and `computes` are the times that one core would take for all puts and for all computing.
 ///
 /// If most of the work is puts, cores are divided by time, so that both kinds of work end together. If puts are less, they get more than
-/// that share: products wait for rows, and sums for results, so the two kinds of work partly follow each other. Shares by the square roots
-/// of the times minimize the sum of both times.
+/// that share: products wait for rows, and sums wait for results, so the two kinds of work partly follow each other. Shares by the square
+/// roots of the times minimize the sum of the two resulting times.
 fn share(cores: u32, puts: u64, computes: u64) -> u32 {
     let cores_for_puts = |puts: f64, computes: f64| (f64::from(cores) * puts / (puts + computes).max(1.0)) as u32;
     let (puts, computes) = (puts as f64, computes as f64);
@@ -153,7 +153,7 @@ mod tests {
         let (graph, costs) = (backward.graph(), EntryCosts::new(backward.graph(), &crate::target::Target::ascend_a3()));
         let puts = graph.phases.ids().filter(|&id| graph.tasks[graph.phases[id].task].kind == TaskKind::Put);
         assert!(puts.map(|id| costs.put_cores(graph, id)).max().unwrap() > 48);
-        // Both put rows of the hidden size.
+        // Both kernels put rows of the hidden size.
         assert_eq!(split(&forward, 48)[1], split(&backward, 48)[1]);
     }
 
@@ -209,10 +209,10 @@ mod tests {
     fn as_many_cores_put_as_their_share_of_the_work_and_no_more_than_the_link_or_the_others_need() {
         let mut reasons = std::collections::BTreeSet::new();
         let base = Layer::DEEPSEEK;
-        // With few tokens most of the work is what each put takes.
+        // With few tokens, most of the work is the overhead of each put.
         let few = Layer { tokens: 16, hidden: 3072, inter: 1536, experts: 256, ..base };
         let narrow = Layer { hidden: 1024, ..base };
-        // Experts have few pieces for each peer, or more than that.
+        // Experts with few pieces for each peer, and with more.
         let sizes = [64, 256, 512, 1024].map(|tokens| Layer { tokens, hidden: 2048, put: 8, ..base });
         for layer in [base, few, narrow, Layer { inter: 14_336, ..base }].into_iter().chain(sizes) {
             for checked in [moe_ffn(&layer), moe_backward(&layer), once(&layer)] {
@@ -276,7 +276,7 @@ mod tests {
             split(&moe_ffn(&Layer::DEEPSEEK), 2),
             [("matrix", 0, 24), ("communication", 0, 1), ("vector", 1, 1)]
         );
-        // However little there is to put.
+        // Even if there is very little to put.
         let wide = Layer { hidden: 512, inter: 16_384, ..Layer::DEEPSEEK };
         assert_eq!(split(&moe_ffn(&wide), 2)[1..], [("communication", 0, 1), ("vector", 1, 1)]);
         assert_eq!(split(&moe_ffn(&Layer::DEEPSEEK), 1), [("matrix", 0, 24), ("vector", 0, 1)]);

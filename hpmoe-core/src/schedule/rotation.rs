@@ -1,4 +1,4 @@
-//! The rotation: by how many cores the deal of tiles to matrix cores moves on in each round.
+//! The rotation: the number of cores by which the deal of tiles to matrix cores shifts in each round.
 
 use super::typical::{GOLDEN, OWN, Typical, on_ranks, typical};
 use super::{Choices, Deal, PhaseSchedule, Swizzle};
@@ -9,25 +9,25 @@ use crate::target::Target;
 use hpmoe_kernels::op::TaskKind;
 use std::collections::BTreeMap;
 
-/// Longer loads, relative to the mean, are worth a rotation: it makes the distances between the tiles of a core uneven.
+/// The longest load of a core, divided by the mean load, above which a rotation is worthwhile. A rotation makes the distances between the
+/// tiles of a core uneven.
 const UNEVEN: f64 = 1.006;
-/// The limit if a rank has at most [`FEW`] experts: on such a rank, only the end waits for a core that has more to do than the
-/// others.
+/// The limit if a rank has at most [`FEW`] experts: such a rank waits for its most loaded core only at the end.
 const UNEVEN_OF_FEW: f64 = 1.001;
-/// The maximum number of experts of a rank whose short last row tiles do not even out.
+/// The maximum number of experts of a rank with which short last row tiles don't even out among the cores.
 const FEW: u32 = 4;
-/// Maximum number of experts, and row tiles per expert, to examine. Further ones repeat the pattern.
+/// The maximum number of experts, and of row tiles per expert, to examine. Further ones repeat the pattern.
 const MOST: u32 = 64;
 
 /// The numbers of ranks for which a rotation is chosen, if they divide the experts. With fewer ranks, a rank has more experts, and without a
 /// rotation, the same cores make the short tiles of all of them.
 const RANKS: [u32; 3] = [8, 4, 2];
 
-/// The rotation of the tiles of all products: as chosen, or none unless the same cores would make the short and narrow tiles of
+/// The rotation of the tiles of all products: as chosen, or by default 0 unless the same cores would make all short or narrow tiles of
 /// typical launches.
 ///
-/// If a rank has few experts, uneven rows are considered as well, except in kernels with tiles that need all rows of an expert: such tiles
-/// are dealt evenly, and wait longer if their inputs are spread over more cores.
+/// If a rank has few experts, launches with uneven rows are examined as well. Kernels with tiles that need all rows of an expert are
+/// excepted: such tiles are dealt evenly, and wait longer if their inputs are spread over more cores.
 pub(super) fn rotation(
     graph: &TaskGraph,
     target: &Target,
@@ -46,10 +46,11 @@ pub(super) fn rotation(
     let costs = Products { graph, target, works: Works::of_phases(graph), phases };
     let works: Vec<Vec<(u64, u64)>> =
         same_rows.chain(ragged_rows).map(|rows| by_turn(|add| costs.each_tile(&rows, add), cores)).collect();
-    // The sum over launches of the share that the longest load of a core has of all.
+    // The sum, over launches, of the longest load of a core as a share of all work.
     let longest =
         |rotation: u32| works.iter().map(|work| share(longest_load(work, cores, rotation), work)).sum::<f64>();
-    // The launches must gain that much on average. No rotation makes loads shorter than even ones, or than the longest tiles of one core.
+    // The launches must gain that much on average. No rotation makes the longest load shorter than the mean, or than the longest tiles of
+    // one core.
     let worth = if few { UNEVEN_OF_FEW } else { UNEVEN };
     let least = works.iter().map(|work| share(shortest_load(work, cores), work)).sum::<f64>();
     let without = longest(0);
@@ -60,7 +61,7 @@ pub(super) fn rotation(
     best.filter(|(least, _)| least * worth < without).map_or(0, |(_, rotation)| rotation)
 }
 
-/// The picoseconds of the core with the most work.
+/// The picoseconds of work of the core that has most.
 fn longest_load(work: &[(u64, u64)], cores: u32, rotation: u32) -> u64 {
     let deal = Deal { cores: cores.into(), rotation: rotation.into() };
     let mut loads = vec![0; cores as usize];
@@ -70,13 +71,14 @@ fn longest_load(work: &[(u64, u64)], cores: u32, rotation: u32) -> u64 {
     loads.into_iter().max().unwrap_or_default()
 }
 
-/// The picoseconds below which no rotation makes the longest load: the mean of all cores, or the tiles that one core has anyway.
+/// The picoseconds below which no rotation brings the longest load: the mean of all cores, or the tiles that one core has with any
+/// rotation.
 fn shortest_load(work: &[(u64, u64)], cores: u32) -> u64 {
     let longest = work.iter().map(|&(_, time)| time).max().unwrap_or_default();
     longest.max(all(work) / u64::from(cores))
 }
 
-/// The share of a load in the work of all cores.
+/// A load divided by the work of all cores.
 fn share(load: u64, work: &[(u64, u64)]) -> f64 {
     load as f64 / (all(work) as f64).max(1.0)
 }
@@ -85,19 +87,19 @@ fn all(work: &[(u64, u64)]) -> u64 {
     work.iter().map(|&(_, time)| time).sum()
 }
 
-/// Rows of each expert of a launch.
+/// The rows of each expert of a launch, which are equal.
 fn equal(launch: Typical) -> Vec<u32> {
     vec![launch.rows; launch.experts.min(MOST) as usize]
 }
 
-/// Rows of `experts` experts that differ from one to the next, from half of the mean to one and a half.
+/// The rows of `experts` experts with this mean, from half of it to one and a half of it, different from one expert to the next.
 fn ragged(mean: u32, experts: u32) -> Vec<u32> {
     let rows = |expert: u32| f64::from(mean) * (0.5 + (f64::from(expert) * GOLDEN).fract());
     (1..=experts).map(|expert| rows(expert) as u32).collect()
 }
 
-/// The picoseconds of tiles by their numbers modulo the square of the number of cores, without zeros: tiles with the same remainder are
-/// dealt to the same core, whatever the rotation. `each_tile` calls a function with the number and the picoseconds of each tile.
+/// The picoseconds of tiles by their numbers modulo the square of the number of cores, without zeros: tiles with equal remainders are dealt
+/// to the same core with any rotation. `each_tile` must call its argument with the number and the picoseconds of each tile.
 fn by_turn(each_tile: impl FnOnce(&mut dyn FnMut(u64, u64)), cores: u32) -> Vec<(u64, u64)> {
     let turn = u64::from(cores) * u64::from(cores);
     let mut times = vec![0; turn as usize];
@@ -105,7 +107,7 @@ fn by_turn(each_tile: impl FnOnce(&mut dyn FnMut(u64, u64)), cores: u32) -> Vec<
     (0..).zip(times).filter(|&(_, time)| time > 0).collect()
 }
 
-/// The products of a taskflow, with all that their time depends on.
+/// The products of a taskflow, and everything that their time depends on.
 struct Products<'a> {
     graph: &'a TaskGraph,
     target: &'a Target,
@@ -140,7 +142,7 @@ impl Products<'_> {
         }
     }
 
-    /// The picoseconds of each tile of a phase in the entry of an expert with this number of rows.
+    /// The picoseconds of each tile of a phase, in the entry of an expert with this number of rows.
     fn of_expert(&self, id: PhaseId, of_expert: u32) -> Vec<u64> {
         let (phase, works, band) = (&self.graph.phases[id], &self.works[id], self.phases[id].band);
         let costs = CostModel::new(self.target);
@@ -153,7 +155,7 @@ impl Products<'_> {
             let Cost::Shared(shared) = costs.cost(OWN, &work) else { return overhead };
             shared.time.0 + overhead
         };
-        // All items have the same number of rows as the first one, except for the last one.
+        // All items have as many rows as the first one, except the last one.
         let rows = |item: u32| match self.graph.spaces[phase.space].height {
             Height::Rows(rows) => rows.min(of_expert - item * rows),
             Height::WholeExpert => of_expert,
@@ -171,7 +173,7 @@ impl Products<'_> {
         times
     }
 
-    /// Items of an expert with this number of rows, up to the limit of items that are considered.
+    /// Number of items of an expert with this number of rows, up to the limit of items that are examined.
     fn items(&self, space: SpaceId, rows_of_expert: u32) -> u32 {
         match self.graph.spaces[space].height {
             Height::Rows(rows) => rows_of_expert.div_ceil(rows).min(MOST),
@@ -205,7 +207,7 @@ mod tests {
         all
     }
 
-    /// Twelve columns, the last one a quarter as wide as the others.
+    /// A layer with twelve columns of tiles, the last one a quarter as wide as the others.
     const NARROW: Layer = Layer { hidden: 2880, inter: 2880, experts: 128, top_k: 4, ..Layer::DEEPSEEK };
 
     #[test]
@@ -219,21 +221,21 @@ mod tests {
     #[test]
     fn even_tiles_stay_where_they_are() {
         assert_eq!(rotations(&moe_ffn(&Layer::DEEPSEEK), ""), [0; 7]);
-        // Two row tiles of which the second is short: walked in bands of two, every other tile is.
+        // An expert has two row tiles, the second one short. In bands of two, every other tile is short.
         let short = Layer { tokens: 192 * 64 / 8 / 8, ..Layer::DEEPSEEK };
         assert!(rotations(&moe_ffn(&short), "")[1] > 0);
     }
 
     #[test]
     fn products_rotate_where_only_launches_on_few_ranks_gain_by_it() {
-        // On eight ranks two narrow tiles of eight rounds can't be on all 24 cores, with 64 experts of a rank they can.
+        // On eight ranks, eight rounds with two narrow tiles each don't reach all 24 cores; with 64 experts per rank, they do.
         let few = moe_ffn(&Layer { tokens: 64, ..NARROW });
         assert!(rotations(&few, "")[1] > 0);
     }
 
     #[test]
     fn tiles_of_low_bands_read_weights_more_often() {
-        // If a core reads slowly from HBM, the time of a tile is that of its weights, which L2 does not hold.
+        // If a core reads slowly from HBM, a tile takes as long as reading its weights, which L2 does not hold.
         let layer = Layer { hidden: 8192, inter: 32_768, experts: 8, top_k: 2, tile_m: 16, ..Layer::DEEPSEEK };
         let (checked, mut target) = (moe_ffn(&layer), Target::ascend_a3());
         target.memory.hbm_bytes_per_cycle_core /= 64.0;
@@ -267,7 +269,7 @@ mod tests {
         let (even, uneven) = (equal(launch), ragged(launch.rows, launch.experts));
         assert!(longest(rotation.into(), &uneven) < longest(0, &uneven));
         assert!(longest(rotation.into(), &even) <= longest(0, &even));
-        // More experts, or tiles that need all rows of one, stay as they are.
+        // With more experts, or with tiles that need all rows of an expert, there is no rotation.
         assert_eq!(rotations(&moe_ffn(&Layer { experts: 64, ..mixtral }), "")[1], 0);
         assert_eq!(rotations(&moe_backward(&mixtral), "")[1], 0);
     }
@@ -293,7 +295,7 @@ mod tests {
         assert_eq!(time(&both), time(&alone[0]) + time(&alone[1]));
     }
 
-    /// Without a rotation.
+    /// The schedule without a rotation.
     fn still(checked: &CheckedGraph, target: &Target) -> Schedule {
         schedule_with(checked, target, &Choices::read("rotation=0").unwrap())
     }
@@ -302,7 +304,7 @@ mod tests {
     fn all_tiles_of_all_products_are_dealt_each_with_its_time() {
         let target = Target::ascend_a3();
         let overhead = ((target.sync.task_pickup_ns + target.sync.tile_overhead_ns) * 1e3) as u64;
-        // Row tiles with a short one at the end, and many.
+        // Cases: a short row tile at the end, gradients, and many row tiles.
         for checked in [
             moe_ffn(&Layer { tokens: 100, ..NARROW }),
             moe_backward(&Layer { tokens: 300, ..Layer::DEEPSEEK }),

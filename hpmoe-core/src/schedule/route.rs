@@ -1,4 +1,4 @@
-//! The place of the route in each queue, if the kernel makes it from ids that its own phases write.
+//! The position of the route in each queue, if the kernel makes the route from ids that its own phases write.
 
 use super::{CoreKind, Entry, Order, PhaseSchedule};
 use crate::analyze::{CheckedGraph, Wait};
@@ -9,8 +9,8 @@ use crate::ids::{Arena, PhaseId};
 /// Places the route in each queue, adds the signals of its ids to phases, and returns the route's wait. Does nothing if the host makes
 /// the route.
 ///
-/// Vector cores make the tables as soon as they have made ids; what else needs no route follows then, so that the other cores of the
-/// group wait for nothing but ids. Matrix cores wait for the tables as late as they can: before their first entry that needs one.
+/// Vector cores make the tables as soon as they have made ids; other entries that need no route come later, so that other cores of the
+/// group wait only for ids. Matrix cores wait for the tables as late as possible: before their first entry that needs one.
 pub(super) fn route(
     checked: &CheckedGraph,
     phases: &mut Arena<PhaseId, PhaseSchedule>,
@@ -35,15 +35,15 @@ pub(super) fn route(
     Some(input.wait.clone())
 }
 
-/// Moves the entries that ids are made by to the front of a queue: all ranks wait for the slowest one's. They need nothing of the
-/// others, so that ordered entries stay ordered.
+/// Moves the entries that make ids to the front of a queue, because all ranks wait for the ids of the slowest rank. These entries depend on
+/// none of the entries that they overtake.
 pub(super) fn ids_first(checked: &CheckedGraph, queue: &mut [Entry]) {
     let making = making_ids(checked);
     let (first, rest): (Vec<Entry>, Vec<Entry>) = queue.iter().partition(|entry| making.contains(entry.phase));
     queue.copy_from_slice(&[first, rest].concat());
 }
 
-/// Phases that write ids, and those that they depend on.
+/// The phases that write ids, and all phases that these depend on.
 fn making_ids(checked: &CheckedGraph) -> IdSet<PhaseId> {
     let mut making = IdSet::new();
     let mut open: Vec<PhaseId> =
@@ -56,14 +56,14 @@ fn making_ids(checked: &CheckedGraph) -> IdSet<PhaseId> {
     making
 }
 
-/// The place after the last entry that makes ids, and after the entries that are walked together with it.
+/// The position in the queue after the last entry that makes ids, and after all entries that are walked together with it.
 fn after_ids(queue: &[Entry], making: &IdSet<PhaseId>, phases: &Arena<PhaseId, PhaseSchedule>) -> usize {
     let last = queue.iter().rposition(|entry| making.contains(entry.phase));
     let after = last.map_or(0, |last| last + 1);
     after + queue[after..].iter().take_while(|entry| phases[entry.phase].joins_previous).count()
 }
 
-/// The place before the first entry that needs the tables.
+/// The position in the queue before the first entry that needs the route's tables.
 fn before_rows(queue: &[Entry], made: &MadeRoute) -> usize {
     queue.iter().position(|entry| !made.follows(entry.phase)).unwrap_or(queue.len())
 }
@@ -113,7 +113,7 @@ mod tests {
             [1, 2, 3, 1]
         );
         assert_eq!(after(&[3, 4, 5], &queue), queue.len());
-        // A queue without entries that make ids makes the tables at once.
+        // The cores of a queue without entries that make ids make the tables at once.
         assert_eq!(after(&[4], &queue[1..]), 0);
     }
 }

@@ -28,8 +28,8 @@ const RANKS: RangeInclusive<u32> = 1..=MAX_RANKS;
 
 /// Makes the schedule of a graph, with the default choices, for dies like those of an Ascend A3 with the given cores.
 ///
-/// It divides the work among cores and orders it, for every number of ranks in [`rank_counts`]. The heuristic gives the same
-/// schedule for the same graph. [`validate`](crate::validate::validate) decides whether the schedule is right.
+/// For every number of ranks in [`rank_counts`], the schedule divides the work among cores and orders it. The heuristics always give the
+/// same schedule for the same graph. [`validate`](crate::validate::validate) decides whether a schedule is right.
 #[must_use]
 pub fn schedule(checked: &CheckedGraph, cores: Cores) -> Schedule {
     schedule_for(checked, &cores.on(&Target::ascend_a3()))
@@ -41,13 +41,13 @@ pub fn schedule_for(checked: &CheckedGraph, target: &Target) -> Schedule {
     schedule_with(checked, target, &Choices::default())
 }
 
-/// Makes the schedule of a graph for the dies of a target, with choices.
+/// Makes the schedule of a graph for the dies of a target, with these choices.
 #[must_use]
 pub fn schedule_with(checked: &CheckedGraph, target: &Target, choices: &Choices) -> Schedule {
     with_orders(checked, target, choices, rank_counts(checked.graph()).into_iter())
 }
 
-/// Makes the schedule of a graph for the dies of a target, with the default choices and one order, for a given number of ranks.
+/// Makes the schedule of a graph for the dies of a target, with the default choices and only the order for `ranks` ranks.
 pub(super) fn schedule_on(checked: &CheckedGraph, target: &Target, ranks: u32) -> Schedule {
     with_orders(checked, target, &Choices::default(), std::iter::once(ranks))
 }
@@ -96,7 +96,8 @@ fn with_orders(
     Schedule { aic: cores.aic, aiv: cores.aiv, expert_orders, roles, phases, elided, routed_after, orders, chosen }
 }
 
-/// The cores of each phase and the deal of its tiles. Nothing is joined, awaited or signalled yet.
+/// The schedule of each phase as far as it depends on single phases: role, band and deal of tiles. Nothing is joined, awaited or signalled
+/// yet.
 fn phases(
     checked: &CheckedGraph,
     target: &Target,
@@ -177,7 +178,7 @@ mod tests {
             let made = schedule_with(&layer, &Target::ascend_a3(), &Choices::read(choices).unwrap());
             made.phases.iter().filter(|(_, phase)| phase.by_arrival).map(|(id, _)| id.0).collect()
         };
-        // For some numbers of ranks, which is enough.
+        // Checking some numbers of ranks is enough.
         assert_eq!(by_arrival("by_arrival=always peer_cores=20"), [1, 2, 3, 4]);
         assert_eq!(by_arrival(""), [1, 2, 3, 4]);
         assert_eq!(by_arrival("turn_rows=0"), [0; 0]);

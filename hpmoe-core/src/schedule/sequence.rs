@@ -4,9 +4,10 @@ use super::precedence::Precedence;
 use crate::ids::{Arena, PartId};
 use std::collections::{BinaryHeap, VecDeque};
 
-/// The entries of matrix cores by part, in the order in which they run: of those whose predecessors come before, the most urgent one is next.
+/// The entries of matrix cores by part, in the order in which they run: the next one is the most urgent entry whose predecessors have come
+/// before.
 ///
-/// Times don't count: tiles wait for tiles, so that an entry goes well with the end of the one that it waits for as a whole. Entries on a
+/// Times don't count. Tiles wait for single tiles, so an entry overlaps well with the end of an entry that it depends on. Entries on a
 /// cycle, and those after them, are left out.
 pub(super) fn sequences<U: Ord>(
     precedence: &Precedence,
@@ -19,7 +20,7 @@ pub(super) fn sequences<U: Ord>(
     let mut urgent: BinaryHeap<(U, usize)> = BinaryHeap::new();
     let mut free: Vec<usize> = (0..precedence.len()).filter(|&node| incoming[node] == 0).collect();
     loop {
-        // Entries of other roles are done as soon as they can be.
+        // Entries of other roles count as done as soon as they can begin.
         let node = match free.pop() {
             Some(node) if node < precedence.entries && matrix_part(node).is_some() => {
                 urgent.push((urgency(node), node));
@@ -51,7 +52,7 @@ mod tests {
     use crate::schedule::groups::Groups;
     use std::cmp::Reverse;
 
-    /// Entries of the three products in the order of their urgency, which `urgency` gives by phase and expert.
+    /// The sequence of the entries of the three products if `urgency` gives the urgency by phase and expert.
     fn sequence(urgency: impl Fn(u32, u32) -> i32) -> Vec<(u32, u32)> {
         let checked = moe_ffn(&Layer::SMALL);
         let groups = Groups::new(checked.graph(), 4);
@@ -69,7 +70,7 @@ mod tests {
         assert_eq!(by_expert[..6], [(1, 0), (2, 0), (4, 0), (1, 1), (2, 1), (4, 1)]);
         let last_first = sequence(|phase, _| phase as i32);
         let experts = last_first.len() / 3;
-        // The down projection is most urgent, and waits for both others.
+        // The down projection is most urgent, but waits for both other products.
         assert!(last_first[..experts].iter().all(|&(phase, _)| phase == 2));
         assert!(last_first[experts..].chunks(2).all(|pair| (pair[0].0, pair[1].0, pair[0].1) == (1, 4, pair[1].1)));
     }

@@ -2,8 +2,7 @@
 
 /// Order of the tiles of one entry. The device library has the same formula.
 ///
-/// With a band of 6 on 24 cores, the 24 simultaneous tiles are 6 rows of 4: they share 6 row panels and 4 column panels in
-/// L2.
+/// With a band of 6 on 24 cores, the 24 tiles that run at the same time are 6 rows of 4: they share 6 row panels and 4 column panels in L2.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Swizzle {
     /// Number of items (rows of tiles).
@@ -21,7 +20,7 @@ impl Swizzle {
         self.items * self.columns
     }
 
-    /// Item and column of tile `tile < tiles()`.
+    /// The item and the column of a tile, whose number must be less than `tiles()`.
     ///
     /// ```
     /// use hpmoe_core::schedule::Swizzle;
@@ -58,14 +57,14 @@ impl Swizzle {
         }
     }
 
-    /// The tile at an item and a column.
+    /// The number of the tile at an item and a column.
     #[must_use]
     pub const fn tile(self, item: u64, column: u64) -> u64 {
         let band = item / self.band;
         band * self.band * self.columns + column * self.rows_of(band) + item % self.band
     }
 
-    /// Items of a band.
+    /// Number of items in a band.
     const fn rows_of(self, band: u64) -> u64 {
         let left = self.items - band * self.band;
         if left < self.band { left } else { self.band }

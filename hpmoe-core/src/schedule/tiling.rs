@@ -1,4 +1,4 @@
-//! Compares phases: whether they are cut into the same tiles and dealt to the same cores.
+//! Compares phases: whether they have the same tiles on the same cores.
 
 use super::PhaseSchedule;
 use crate::graph::TaskGraph;

@@ -90,9 +90,9 @@ pub fn timeline(checked: &CheckedGraph, schedule: &Schedule, target: &Target, ra
     Some(Timeline { steps: order.queues.iter().map(|_| Vec::new()).collect(), lanes, end })
 }
 
-/// The time of a release.
+/// A time at which a node is released, or several of them.
 pub(super) trait Released: Copy + Default {
-    /// The later of both.
+    /// The later of two times, part by part if there are parts.
     fn latest(self, other: Self) -> Self;
 }
 
@@ -102,11 +102,11 @@ impl Released for Nanos {
     }
 }
 
-/// The inputs that entries still wait for, while queues are replayed.
+/// The state of a replay of queues: the predecessors that each entry still waits for.
 pub(super) struct QueueReplay<'a, T> {
     /// Number of nodes that each node still waits for.
     pub(super) incoming: Vec<u32>,
-    /// The time at which the last predecessor so far released each node.
+    /// For each node, the latest time at which a predecessor has released it so far.
     pub(super) ready: Vec<T>,
     precedence: &'a Precedence,
 }
@@ -120,7 +120,7 @@ impl<'a, T: Released> QueueReplay<'a, T> {
         replay
     }
 
-    /// Releases the nodes that wait for a node.
+    /// Tells all successors of a node that it ends at `time`.
     pub(super) fn release(&mut self, node: usize, time: T) {
         let precedence = self.precedence;
         for next in precedence.successors(node) {

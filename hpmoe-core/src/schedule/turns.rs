@@ -1,4 +1,4 @@
-//! Entries whose peers are served in turn.
+//! Entries whose peers are served in turns.
 
 use super::ranges::Range;
 use super::{Choices, Entry, Order, Schedule, Sends};
@@ -7,14 +7,15 @@ use crate::ids::{Arena, PhaseId};
 use hpmoe_kernels::op::TaskKind;
 use std::num::NonZeroU32;
 
-/// Fewest ranks that are served in turn. With eight, simulated layers gain nothing by it, and with two they take up to 5 % longer where
-/// favourites change along the tokens.
+/// The minimum number of ranks for turns. With eight ranks, simulated layers gain nothing. With two, they take up to 5 % longer if the most
+/// chosen experts change along the tokens.
 const RANKS: u32 = 16;
 
-/// The maximum number of rows of a turn, which the device adds to numbers of rows and items.
+/// The maximum number of rows of a turn. The device adds this number to numbers of rows and items, so the sums must not overflow.
 pub(crate) const MOST_TURN_ROWS: u32 = 1 << 20;
 
-/// How a rank whose sending cores are shared divides what it sends; `by_arrival`: the phases that walk row tiles as their rows arrive.
+/// The order in which a rank with shared sending cores serves its peers. `by_arrival` says which phases walk row tiles as their rows
+/// arrive.
 ///
 /// Peers take turns, so that a rank that sends most of its rows to few peers serves all of these at the same time. If each rank first sent
 /// everything for one peer, several ranks would send to the same peer, and the links of others would be idle.
@@ -33,8 +34,8 @@ pub(super) fn shared(graph: &TaskGraph, choices: &Choices, ranks: u32, by_arriva
     }
 }
 
-/// Turns as chosen, or by default of one row tile each. If a phase needs all rows of an expert, a turn has as many row tiles as hold the
-/// rows that a peer gets if all experts are chosen equally often, because only the last tile matters to that phase.
+/// Turns as chosen, or by default of one row tile each. If a phase needs all rows of an expert, only the last row matters to it. The
+/// default is then the number of rows that a peer gets if all experts are chosen equally often, rounded up to whole row tiles.
 pub(super) fn in_turn(graph: &TaskGraph, choices: &Choices) -> Sends {
     let tile = graph.heights(SpaceKind::RowTiles).max().unwrap_or(1);
     let least = if graph.needs_whole_experts() { rows_alike(graph) } else { 1 };
@@ -48,7 +49,7 @@ fn rows_alike(graph: &TaskGraph) -> usize {
 }
 
 impl Order {
-    /// Number of rows of a turn, if the entries of a phase take turns, each with the rows of one peer; `None` if all tiles of an entry are
+    /// Number of rows of a turn, if the entries of a phase take turns, each with the rows of one peer. `None` if all tiles of an entry are
     /// made at once.
     #[must_use]
     pub fn turn(&self, graph: &TaskGraph, phase: PhaseId) -> Option<u32> {
@@ -60,8 +61,8 @@ impl Order {
 }
 
 impl Schedule {
-    /// If a phase walks row tiles in the order in which their rows arrive: the number of rows of the turns in which ranks
-    /// send them.
+    /// For a phase that walks row tiles in the order in which their rows arrive, the number of rows of the turns in which ranks send them;
+    /// `None` for other phases, or without turns.
     #[must_use]
     pub fn arrival_turn(&self, order: &Order, phase: PhaseId) -> Option<u32> {
         order.sends.turn().filter(|_| self.phases[phase].by_arrival)
@@ -96,22 +97,22 @@ mod tests {
             shared(graph, &Choices::read(choices).unwrap(), ranks, &by_arrival).turn()
         };
         let forward = |tokens| moe_ffn(&Layer { tokens, ..Layer::DEEPSEEK });
-        // Row tiles have 128 rows. 512 rows for each pair of a rank and an expert; 22; 21.
+        // Row tiles have 128 rows. The cases have 512, 22 and 21 rows per pair of a rank and an expert.
         assert_eq!(rows(&forward(4096), "", 64, true), Some(128));
         assert_eq!(rows(&forward(176), "", 16, true), Some(128));
         assert_eq!(rows(&forward(168), "", 16, true), None);
-        // Of 96 rows, a sixth is 16.
+        // A sixth of 96 rows is 16.
         let tiles_of = |tile_m| moe_ffn(&Layer { tokens: 128, tile_m, ..Layer::DEEPSEEK });
         assert_eq!([96, 97].map(|tile_m| rows(&tiles_of(tile_m), "", 16, true)), [Some(96), None]);
         assert_eq!(rows(&forward(4096), "", 8, true), None);
         assert_eq!(rows(&forward(4096), "", 64, false), None);
-        // Weight gradients need all rows of an expert: 512, and 500 in whole row tiles.
+        // Weight gradients need all rows of an expert: 512 or 500 rows, rounded up to whole row tiles.
         let backward = |tokens| moe_backward(&Layer { tokens, ..Layer::DEEPSEEK });
         assert_eq!([4096, 4000, 512].map(|tokens| rows(&backward(tokens), "", 64, true)), [512, 512, 128].map(Some));
-        // Nor where the kernel makes its route, unless it is chosen.
+        // There are no turns if the kernel makes its route, unless they are chosen.
         let routed = router(&Layer::DEEPSEEK);
         assert_eq!((rows(&routed, "", 64, true), rows(&routed, "turn_rows=256", 64, true)), (None, Some(256)));
-        // As chosen, but never on one rank.
+        // Turns as chosen, but never on one rank.
         assert_eq!(rows(&forward(4096), "turn_rows=0", 64, true), None);
         assert_eq!(rows(&forward(8), "turn_rows=40", 2, true), Some(40));
         assert_eq!(rows(&forward(4096), "turn_rows=40", 1, true), None);

@@ -1,24 +1,25 @@
-//! The launch for which the scheduler makes choices that then apply to every launch.
+//! Typical launches: the scheduler makes choices for them that then apply to every launch.
 
 use crate::graph::TaskGraph;
 
-/// The maximum number of ranks of a typical launch. With more ranks an expert has more rows and a rank fewer experts, which changes little.
+/// The maximum number of ranks of a typical launch. With more ranks, each expert has more rows and each rank fewer experts, which changes
+/// little.
 const RANKS: u32 = 8;
 
-/// The number of the rank that stands for all.
+/// The number of the modelled rank, which stands for all ranks.
 pub(super) const OWN: u32 = 0;
 
-/// The fractional part of the golden ratio: its multiples are spread evenly between whole numbers, however many there are.
+/// The fractional part of the golden ratio. The fractional parts of its first n multiples are spread evenly, for any n.
 pub(super) const GOLDEN: f64 = 0.618_033_988_749_894_9;
 
-/// A launch with evenly spread tokens.
+/// A launch with the maximum number of tokens, spread evenly.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Typical {
     /// Ranks of the group.
     pub(super) ranks: u32,
-    /// Experts per rank, once for each chunk.
+    /// Number of expert chunks per rank: experts, counted once for each chunk.
     pub(super) experts: u32,
-    /// Rows per expert, in a chunk.
+    /// Number of rows of an expert in a chunk.
     pub(super) rows: u32,
 }
 
@@ -28,7 +29,7 @@ pub(super) fn typical(graph: &TaskGraph) -> Typical {
     shared.expect("one rank has all experts")
 }
 
-/// The launch with most tokens on a number of ranks, if they share the experts.
+/// The typical launch on a number of ranks; `None` if that number does not divide the experts.
 pub(super) fn on_ranks(graph: &TaskGraph, ranks: u32) -> Option<Typical> {
     let sizes = &graph.sizes;
     let all = ranks as usize;

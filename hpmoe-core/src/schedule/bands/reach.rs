@@ -6,13 +6,13 @@ use crate::ids::{Arena, PhaseId};
 use crate::schedule::typical::{OWN, typical};
 use crate::target::Target;
 
-/// The tallest band that is considered.
+/// The tallest band that is considered, in rows of tiles.
 const TALLEST: u32 = 8;
 /// Maximum number of items of an expert to examine. Further items repeat the pattern.
 const ITEMS: u32 = 64;
 /// The share of HBM bandwidth that products may use before they slow down other work.
 const SHARE: f64 = 0.85;
-/// The gain from which on a taller band is worth that rows are finished later.
+/// A band counts as fast as another if it takes less than this many times as long. A shorter band finishes rows earlier.
 const WORTH: f64 = 1.01;
 
 /// The inputs of the choice of a band.
@@ -27,7 +27,7 @@ impl<'a> Reach<'a> {
         Self { target, costs: CostModel::new(target), works: Works::of_phases(graph) }
     }
 
-    /// The band of a phase: `short`, or the shortest one that is about as fast as any if that is faster.
+    /// The band of a phase: the shortest one that is about as fast as the fastest, but at least `short`.
     pub(super) fn band(&self, graph: &TaskGraph, phase: PhaseId, joined: u32, short: u32) -> u32 {
         if graph.spaces[graph.phases[phase].space].kind != SpaceKind::RowTiles {
             return short;
@@ -38,7 +38,7 @@ impl<'a> Reach<'a> {
         near.map_or(short, |at| (at as u32 + 1).max(short))
     }
 
-    /// Picoseconds of the tiles of an item: the time of the cores or of HBM, whichever is longer.
+    /// Picoseconds that an item's tiles take: the time of the cores or of HBM, whichever is longer.
     fn time(&self, graph: &TaskGraph, phase: PhaseId, joined: u32, band: u32) -> f64 {
         let works = &self.works[phase];
         let items = typical(graph).rows.div_ceil(works.full_rows()).min(ITEMS);
@@ -111,7 +111,7 @@ mod tests {
         let memory = |gb_per_s: f64| time(&|target| target.memory.hbm_gb_per_s = gb_per_s, 4, 2);
         near(memory(100.0), bytes / 85.0 * 1e3);
         near(memory(1e6), cores);
-        // With a taller band, or with a phase that is walked together with this one, weights are read less often.
+        // With a taller band, or if another phase is joined to this one, weights are read less often.
         let slow = |target: &mut Target| target.memory.hbm_gb_per_s = 100.0;
         assert!(time(&slow, 1, 2) > time(&slow, 2, 2) && time(&slow, 2, 2) > time(&slow, 4, 2));
     }

@@ -12,7 +12,7 @@ pub struct Choice {
     pub tried: &'static [&'static str],
     limits: (u32, u32),
     value: fn(&Choices) -> String,
-    /// Reads and sets a value; false if it can't be read or is outside of the limits.
+    /// Reads a value and sets the choice. Returns `false` if the value can't be read or exceeds its limits.
     set: fn(&mut Choices, &str, (u32, u32)) -> bool,
     known: fn((u32, u32)) -> String,
 }
@@ -31,7 +31,7 @@ impl Choice {
     }
 }
 
-/// The limits of a value that is not a number.
+/// Limits of choices whose value is not a number.
 const NO_LIMITS: (u32, u32) = (0, 0);
 
 const fn known<T: ChoiceValue>(_: fn(&Choices) -> T) -> fn((u32, u32)) -> String {

@@ -1,4 +1,4 @@
-//! Choices: decisions of the scheduler for which more than one answer is right.
+//! Choices: decisions of the scheduler that have more than one right answer.
 
 mod decisions;
 mod list;
@@ -30,7 +30,7 @@ impl Choices {
         choice.set(self, value)
     }
 
-    /// Reads what `Display` writes.
+    /// Reads choices in the form in which `Display` writes them.
     ///
     /// # Errors
     ///

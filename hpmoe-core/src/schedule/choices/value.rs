@@ -1,4 +1,4 @@
-//! How the value of a choice is written and read.
+//! Writes and reads the value of a choice.
 
 use super::decisions::{ByArrival, PeerCores, ReturnCores};
 
@@ -7,7 +7,7 @@ pub(super) trait ChoiceValue: Sized {
     /// The spelling of the value in files and on the command line.
     fn written(self) -> String;
 
-    /// The value with this spelling, for a number at least `least` and at most `most`.
+    /// The value with this spelling; `None` if it is not one, or a number outside the limits.
     fn read(text: &str, limits: (u32, u32)) -> Option<Self>;
 
     /// The possible values, in words.

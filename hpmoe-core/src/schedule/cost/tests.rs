@@ -1,4 +1,4 @@
-//! Times of entries are those of the work that they stand for.
+//! The modelled time of an entry is the time of the work that it stands for.
 
 use super::*;
 use crate::analyze::CheckedGraph;
@@ -44,7 +44,7 @@ fn the_entries_of_a_phase_take_as_long_as_the_phase() {
             }
         }
     }
-    // Sent once, rows are fewer.
+    // If tokens are sent once, there are fewer rows.
     let checked = once(&Layer::DEEPSEEK);
     let costs = EntryCosts::new(checked.graph(), &target);
     let rows = costs.entry_rows(checked.graph(), 8, PhaseId::new(0)) * 64;
@@ -62,7 +62,7 @@ fn an_entry_takes_at_least_as_long_as_one_of_its_tiles() {
     let time = |count| costs.entry_time(graph, &cores(count), 1, gate).0;
     assert!(time(10_000).abs_diff(tile) <= 1, "{} of {tile} ns", time(10_000));
     assert_eq!(time(2), costs.entry_share(graph, &cores(2), 1, gate).0);
-    // Fewer rows than a tile has are done sooner.
+    // A tile with fewer rows takes less time.
     let few = moe_ffn(&Layer { tokens: 256, ..Layer::DEEPSEEK });
     let costs = EntryCosts::new(few.graph(), &Target::ascend_a3());
     let short = costs.entry_time(few.graph(), &cores(10_000), 1, gate).0;
@@ -148,7 +148,7 @@ fn a_core_takes_the_time_of_all_tiles_of_its_rows() {
             }
             let (full, alone) = (works[id].full_rows(), tile_ns(&works[id], &target));
             let columns = f64::from(phase.columns());
-            // A single row takes its share of a tile, and what each tile takes.
+            // A single row takes its share of a tile's work, and the overhead of a tile.
             let row = (alone - overhead) * columns / f64::from(full) + overhead * columns;
             assert!((costs.core_time(id, 1, 1).0 as f64 - row).abs() <= 1.0 + row / 2e3, "phase {}", id.0);
             for tiles in [1, 3, 100] {
@@ -169,7 +169,7 @@ fn only_what_is_made_of_matrices_takes_time_whatever_the_rows() {
         (graph.spaces[phase.space].kind, graph.tasks[phase.task].kind) == (SpaceKind::Experts, TaskKind::Vector)
     };
     let mut graphs: Vec<TaskGraph> = layers(&Layer::DEEPSEEK).iter().map(|checked| checked.graph().clone()).collect();
-    // One that reads rows, too, as an operator written by hand can.
+    // A task that also reads rows, as a hand-written operator can.
     let mut with_rows = widened(&Layer::DEEPSEEK).graph().clone();
     let widen = with_rows.phases.ids().find(|&id| of_matrices(&with_rows, id)).unwrap();
     let read = with_rows.phases[widen].accesses.iter_mut().find(|access| !access.write).unwrap();
@@ -217,7 +217,8 @@ fn puts_pay_for_each_piece() {
     let target = Target::ascend_a3();
     let each = |costs: &EntryCosts| costs.overhead + costs.put_start + costs.fence;
     let dispatch = PhaseId::new(0);
-    // 64 experts, 8 of each token, pieces of at most 16 rows: pieces that are full, or partly, or of one row, and fewer than pairs.
+    // 64 experts, 8 per token, pieces of at most 16 rows. The cases: full pieces, partly full ones, pieces of one row, and fewer pieces
+    // than pairs.
     for (tokens, pieces) in [(128, 64), (256, 128), (136, 128), (120, 64), (8, 64), (4, 32)] {
         let checked = moe_ffn(&Layer { tokens, ..Layer::DEEPSEEK });
         let graph = checked.graph();
@@ -229,7 +230,7 @@ fn puts_pay_for_each_piece() {
             let tiles = costs.overhead.0 * (tokens as u64 * 8).div_ceil(16);
             assert_eq!(work, Nanos(rows - tiles) + each(&costs) * pieces, "{tokens} tokens");
         }
-        // With small pieces most of it is what each of them takes; with full ones the put alone counts.
+        // With small pieces, most of the time is overhead per piece; with full ones, only the put itself counts.
         let small = tokens * 8 < 16 * 64;
         let whole = costs.phase_time(graph, 8, dispatch);
         assert_eq!(
@@ -238,7 +239,7 @@ fn puts_pay_for_each_piece() {
         );
         assert!(costs.put_time(graph, 8, PhaseId::new(6)) == costs.phase_time(graph, 8, PhaseId::new(6)));
     }
-    // Sent once, a token goes once to each rank that it goes to: more ranks, more rows.
+    // If tokens are sent once, each rank that a token goes to gets one row: more ranks, more rows.
     let checked = once(&Layer { tokens: 16, ..Layer::DEEPSEEK });
     let graph = checked.graph();
     let costs = EntryCosts::new(graph, &target);
@@ -264,7 +265,7 @@ fn the_link_is_filled_by_cores_some_of_which_wait_for_their_rows() {
         let found = f64::from(found(Layer { hidden, tokens: 8 * rows as usize, ..Layer::DEEPSEEK }));
         assert!((found - wanted).abs() <= 1.0 + wanted * 0.08, "{rows} rows of {hidden}: {found} of {wanted} cores");
     }
-    // A piece has no more than sixteen rows, whatever there is to send.
+    // A piece has at most sixteen rows, even if there are more to send.
     assert_eq!(found(Layer { tokens: 4096, ..Layer::DEEPSEEK }), found(Layer { tokens: 128, ..Layer::DEEPSEEK }));
 }
 
@@ -274,9 +275,9 @@ fn an_expert_has_few_pieces_for_a_peer_below_four_full_puts() {
         let checked = layer(&Layer { tokens, ..Layer::DEEPSEEK });
         EntryCosts::new(checked.graph(), &Target::ascend_a3()).has_few_pieces(checked.graph(), PhaseId::new(0))
     };
-    // Puts have sixteen rows. 63 rows; 64.
+    // Puts have sixteen rows. The two cases have 63 and 64 rows.
     assert_eq!([504, 512].map(|tokens| few(moe_ffn, tokens)), [true, false]);
-    // Of a token that is sent once, one rank has one row. 63 rows; 64.
+    // If tokens are sent once, one rank has one row of each. The two cases have 63 and 64 rows.
     assert_eq!([63 * 64, 64 * 64].map(|tokens| few(once, tokens)), [true, false]);
 }
 

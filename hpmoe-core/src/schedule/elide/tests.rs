@@ -1,4 +1,4 @@
-//! Waits and signals that are left out, or kept.
+//! The waits and signals that are left out, and those that are kept.
 
 use super::*;
 use crate::analyze::Index;
@@ -38,7 +38,7 @@ fn a_core_finds_only_what_it_made_itself_in_another_vector_task() {
         changes_task(&checked, by_itself) && same_part(&checked, by_itself)
     };
     assert!(finds(&|_| ()));
-    // Whatever it reads of other tensors.
+    // What the task reads of other tensors doesn't matter.
     assert!(finds(&|graph| {
         let other = graph.tensors.ids().find(|&id| id != by_itself.tensor).unwrap();
         let read = *graph.phases[again].accesses.iter().find(|access| access.tensor == by_itself.tensor).unwrap();
@@ -62,7 +62,7 @@ fn a_core_finds_only_what_it_made_itself_in_another_vector_task() {
     let mut more = checked.graph().phases[again].accesses[read];
     more.region.columns = Columns::All;
     assert!(!finds(&|graph| graph.phases[again].accesses.push(more)));
-    // It may have made more than it finds.
+    // The producer may write more than the consumer reads.
     more.write = true;
     assert!(finds(&|graph| graph.phases[swiglu].accesses.push(more)));
 }
@@ -72,7 +72,7 @@ fn a_producer_speaks_for_another_only_at_the_same_counters() {
     let checked = moe_ffn(&Layer::SMALL);
     let whole = schedule(&checked, Cores::ASCEND_A3);
     let [recv, of_gate, of_up] = [0, 2, 3].map(|number| &checked.dependencies()[number]);
-    // The order of a schedule, and one in which nothing else is known.
+    // Once the real order of a schedule, and once an order in which only these phases are known to follow one another.
     let orders = [
         Before::new(&checked, &whole.phases, &[(&checked, whole.orders.clone())]),
         on_one_core(&checked, &[(of_gate.before, of_up.before)]),
@@ -106,7 +106,7 @@ fn phases_follow_one_another_in_every_queue_for_the_same_cores() {
     let [gate, up] = [1, 2].map(PhaseId);
     assert_eq!(pairs(&|_| ()), [(gate, up)]);
     assert!(pairs(&|schedule| schedule.phases[up].band += 1).is_empty());
-    // The last entries of any order, the other way round or in another queue.
+    // In any order, the last entries are swapped, or one is moved to another queue.
     let place = |order: &Order, phase| {
         let queue = &order.queues[PartId(0)];
         queue.iter().rposition(|entry| entry.phase == phase).unwrap()
@@ -138,7 +138,7 @@ fn phases_follow_one_another_in_launches_of_every_number_of_chunks() {
         before.after.iter().flat_map(|(a, after)| after.iter().map(move |b| (a, b))).collect::<Vec<_>>()
     };
     let [(gate, up)] = pairs(&orders)[..] else { panic!("{:?}", pairs(&orders)) };
-    // Of one launch, the entries of the last chunk the other way round.
+    // In one launch, the entries of the last chunk are swapped.
     for launch in 0..2 {
         let mut turned = orders.clone();
         let queue = &mut turned[launch][0].queues[PartId(0)];
@@ -169,7 +169,7 @@ fn what_a_core_made_in_another_task_needs_no_counter() {
         let checked = activated_again(&Layer::SMALL, another);
         let schedule = schedule(&checked, Cores::ASCEND_A3);
         let elided = schedule.elided.iter().filter(|elision| elision.implied == Implied::SameCore).count();
-        // The second one waits for what both read of the products.
+        // The second task waits for the products that both read.
         (elided, schedule.phases[swiglu].signals.len(), schedule.phases[again].waits.len())
     };
     assert_eq!(between(true), (1, 0, 0));
@@ -203,7 +203,7 @@ fn of_several_producers_on_a_core_the_last_one_speaks_for_all() {
         _ => IdSet::new(),
     };
     let before = Before { after: layer.graph().phases.ids().map(after).collect() };
-    // In whatever order they are looked at.
+    // The result doesn't depend on the order of the dependencies.
     for order in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
         let dependencies = order.map(|number| all[number].clone());
         let checked = CheckedGraph::for_tests(layer.graph().clone(), counters.clone(), dependencies.to_vec());
@@ -214,7 +214,7 @@ fn of_several_producers_on_a_core_the_last_one_speaks_for_all() {
             let wanted = (earlier != third).then_some(Implied::QueueOrder { earlier, later: third });
             assert_eq!(implied, wanted);
         }
-        // A phase whose signal is left out for another reason implies no other.
+        // If the signal of a phase is left out for another reason, the phase implies no other.
         let path = || Implied::Path(vec![third, consumer]);
         let mut implied = dependencies.each_ref().map(|d| (d.before == third).then(path));
         queue_order(&checked, &before, &mut implied);
@@ -249,7 +249,7 @@ fn of_several_consumers_on_a_core_the_first_one_waits_for_all() {
             let wanted = (dependency.after != first).then_some(Implied::AlreadyAwaited { by: first });
             assert_eq!(implied, wanted);
         }
-        // Whose wait is left out for another reason has not waited.
+        // If the wait of a phase is left out for another reason, the phase has not waited.
         let mut implied = dependencies.each_ref().map(|d| (d.after == first).then_some(Implied::SameCore));
         already_awaited(&checked, &before, &mut implied);
         for (dependency, implied) in dependencies.iter().zip(implied) {
@@ -275,7 +275,7 @@ fn what_a_path_implies_is_not_told_again() {
     implied[own].clone_from(&path);
     same_core(&checked, &before, &mut implied);
     assert_eq!(implied[own], path);
-    // Another call that waits for the same, and has not made it, is no hindrance.
+    // Another call with the same wait, on a core that has not made the data, doesn't prevent it.
     let mut both = checked.clone();
     let other = Dependency { after: PhaseId(0), ..checked.dependencies()[own].clone() };
     both.dependencies_mut().push(other);
@@ -296,20 +296,20 @@ fn a_core_waits_unless_it_has_made_all_that_the_wait_stands_for() {
         implied
     };
     assert_eq!(implied(&checked)[own], Some(Implied::SameCore));
-    // It reads what another rank has made.
+    // The data come from another rank.
     let tensor = checked.dependencies()[own].tensor;
     let of_another = checked.changed(|graph| {
         let accesses = graph.phases[again].accesses.iter_mut();
         accesses.filter(|access| access.tensor == tensor).for_each(|access| access.remote = true);
     });
     assert_eq!(implied(&of_another)[own], None);
-    // The same wait stands for what another core makes.
+    // The same wait also stands for data that another core makes.
     let mut more = checked.clone();
     more.dependencies_mut().push(Dependency { before: PhaseId(1), ..checked.dependencies()[own].clone() });
     assert_eq!([own, more.dependencies().len() - 1].map(|number| implied(&more)[number].clone()), [None, None]);
 }
 
-/// Phases whose tiles the same cores make after those of another: pairs of the first and the later one.
+/// Pairs of phases in which the second one's tiles are made by the same cores after the first one's.
 fn on_one_core(checked: &CheckedGraph, pairs: &[(PhaseId, PhaseId)]) -> Before {
     let after = |phase: PhaseId| pairs.iter().filter(|(first, _)| *first == phase).map(|(_, later)| *later).collect();
     Before { after: checked.graph().phases.ids().map(after).collect() }
@@ -320,7 +320,7 @@ fn a_wait_is_left_out_only_if_all_that_it_stands_for_is_implied() {
     let layer = moe_ffn(&Layer::SMALL);
     let [first, second, last] = [1, 2, 4].map(PhaseId);
     let [of_gate, of_up] = [2, 3].map(|number| layer.dependencies()[number].clone());
-    // Two calls write parts of one tensor; a third one, on the same core as these or as one of them, writes the other.
+    // Two calls write parts of one tensor. A third call, on the same core as both or as one of them, writes the other part.
     let dependencies = [
         Dependency { before: first, ..of_gate.clone() },
         Dependency { before: second, ..of_gate },

@@ -11,9 +11,9 @@ use crate::time::Time;
 use hpmoe_kernels::op::TaskKind;
 use std::collections::HashMap;
 
-/// The time for which the busier kind of core has work, on the ranks for which [`estimate`](super::estimate) replays a taskflow. It needs
-/// no replay, and takes the same time for any number of tiles. It approximates the latency of schedules with many small tiles, which leave
-/// no core without work; for all others it is too low. `None` if the taskflow can't have that number of ranks.
+/// The time for which the busier kind of core has work, on the rank that [`estimate`](super::estimate) replays. It needs no replay, and
+/// computing it takes the same time for any number of tiles. For schedules with many small tiles, which leave no core idle, it approximates
+/// the latency; for all others, it is too low. `None` if no schedule can have that number of ranks.
 #[must_use]
 pub fn busy(checked: &CheckedGraph, target: &Target, ranks: u32) -> Option<Estimate> {
     if ranks == 0 || ranks > MAX_RANKS {
@@ -24,7 +24,8 @@ pub fn busy(checked: &CheckedGraph, target: &Target, ranks: u32) -> Option<Estim
     Some(Estimate { even: time(Spread::Even), uneven: Some(time(Spread::Uneven)) })
 }
 
-/// Columns with the number of those that are like them: tiles are alike but for the last of their row and the last row.
+/// Representative columns, each with the number of columns that have equal tiles. All tiles of an item are equal, except those in the last
+/// column of each row and those in the last row.
 fn corners(rows: u32, columns: u32) -> [(u32, u32); 4] {
     let (down, right) = (rows - 1, columns - 1);
     [(0, down * right), (right, down), (down * columns, right), (down * columns + right, 1)]
@@ -34,7 +35,7 @@ fn of_cores(checked: &CheckedGraph, target: &Target, works: &Arena<PhaseId, Work
     let (graph, costs, sync) = (checked.graph(), CostModel::new(target), &target.sync);
     let of_tile = |kind| {
         Time::from_ns(match kind {
-            // Meanwhile the core reads ahead, which shortens the work by up to as much.
+            // The tile overhead is left out: meanwhile the core reads weights ahead, which shortens the work by up to as much.
             TaskKind::Matrix => sync.task_pickup_ns,
             TaskKind::Vector => sync.task_pickup_ns + sync.tile_overhead_ns,
             TaskKind::Put => sync.task_pickup_ns + sync.tile_overhead_ns + sync.put_start_ns + sync.fence_remote_ns,
@@ -47,11 +48,11 @@ fn of_cores(checked: &CheckedGraph, target: &Target, works: &Arena<PhaseId, Work
         let mut known: HashMap<u32, f64> = HashMap::new();
         let outer = graph.column_rows(id);
         let fixed = of_tile(kind);
-        // The time of the tiles in all columns of an item with that many rows.
+        // The time of the tiles in all columns of an item with this many rows.
         let mut of_item = |rows: u32| {
             *known.entry(rows).or_insert_with(|| {
                 let of_column = |(column, columns): (u32, u32)| {
-                    // The first rank is the one that works.
+                    // Rank 0 is the one that works, so rank 1 is a peer.
                     let tile = EntryTile { peer: 1, rows, column, items: 1, band: 1, joined: 1 };
                     (costs.least(0, &works.work(target, tile)) + fixed).us() * f64::from(columns)
                 };
@@ -77,7 +78,7 @@ mod tests {
     use super::*;
     use crate::fixture::{Layer, chunked, moe_backward, moe_ffn};
 
-    /// Even and uneven tokens, in parts of the replayed latency.
+    /// The busy time divided by the replayed latency, with even and with uneven tokens.
     fn of_replay(checked: &CheckedGraph, ranks: u32) -> [f64; 2] {
         let target = Target::ascend_a3();
         let of = |estimate: Option<Estimate>| estimate.map(|all| [all.even.us(), all.uneven.unwrap().us()]).unwrap();
@@ -85,7 +86,7 @@ mod tests {
         [busy[0] / replayed[0], busy[1] / replayed[1]]
     }
 
-    /// The time of the busier cores, tile by tile.
+    /// The time of the busier kind of core, added up tile by tile.
     fn one_by_one(checked: &CheckedGraph, target: &Target, (ranks, tokens): (u32, Spread)) -> f64 {
         let (graph, works) = (checked.graph(), Works::of_phases(checked.graph()));
         let (costs, sync, extents) = (CostModel::new(target), &target.sync, Extents::new(graph, ranks, tokens));

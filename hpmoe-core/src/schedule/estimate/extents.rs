@@ -6,18 +6,18 @@ use crate::schedule::Entry;
 use crate::schedule::typical::GOLDEN;
 use std::cmp::Reverse;
 
-/// How much more some experts are chosen than others: the i-th of all experts in proportion to 1 / i^1.2.
+/// The skew of the uneven choice of experts: the i-th most chosen expert is chosen in proportion to 1 / i^1.2.
 const EXPONENT: f64 = 1.2;
 
-/// How often the range is halved in which the constant of that proportion lies: to less than a row.
+/// Number of halvings in the search for the constant of that proportion. They narrow its range to less than a row.
 const HALVINGS: u32 = 50;
 
-/// How tokens are spread over the experts of the group.
+/// The distribution of tokens over the experts of the group.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Spread {
     /// Every expert has the same number of rows.
     Even,
-    /// Few experts have most rows; the rank is the one with the most chosen expert.
+    /// Few experts have most rows. The modelled rank is the one with the most chosen expert.
     Uneven,
 }
 
@@ -25,9 +25,9 @@ pub(super) enum Spread {
 pub(super) struct Extents {
     ranks: u32,
     spaces: Arena<SpaceId, Space>,
-    /// By space: rows of its groups, by expert and then by peer.
+    /// For each space, the rows of its groups, ordered by expert and then by peer.
     rows: Arena<SpaceId, Vec<u32>>,
-    /// By space: items before each group, and then all items.
+    /// For each space, the number of items before each group, and at the end the number of all items.
     before: Arena<SpaceId, Vec<u64>>,
 }
 
@@ -67,17 +67,17 @@ impl Extents {
         Self { ranks, before: before.collect(), spaces: graph.spaces.iter().map(|(_, &space)| space).collect(), rows }
     }
 
-    /// Rows of the groups of a space.
+    /// Rows of each group of a space.
     pub(super) fn of_groups(&self, space: SpaceId) -> &[u32] {
         &self.rows[space]
     }
 
-    /// Items of an entry.
+    /// Number of items of an entry.
     pub(super) fn items(&self, entry: Entry, space: SpaceId) -> u32 {
         items(self.spaces[space].height, self.rows[space][self.group(entry, space)])
     }
 
-    /// Rows of an item of an entry.
+    /// Rows of one item of an entry.
     pub(super) fn rows(&self, entry: Entry, space: SpaceId, item: u32) -> u32 {
         let rows = self.rows[space][self.group(entry, space)];
         match self.spaces[space].height {
@@ -86,12 +86,12 @@ impl Extents {
         }
     }
 
-    /// Items of all entries before an entry.
+    /// Number of items of all groups before an entry's.
     pub(super) fn before(&self, entry: Entry, space: SpaceId) -> u64 {
         self.before[space][self.group(entry, space)]
     }
 
-    /// Items of all groups of a space.
+    /// Number of items of all groups of a space.
     pub(super) fn all_items(&self, space: SpaceId) -> u64 {
         self.before[space].last().copied().unwrap_or_default()
     }
@@ -113,15 +113,15 @@ fn items(height: Height, rows: u32) -> u32 {
     }
 }
 
-/// The rows of a rank's experts in a chunk, in the order in which it works on them with few ranks: the least loaded one, then from the
-/// most loaded one down.
+/// The rows of a rank's experts in a chunk, in the order in which the rank works on them if ranks are few: the least loaded expert, then
+/// from the most loaded one down.
 fn of_experts(graph: &TaskGraph, ranks: u32, tokens: Spread) -> Vec<u32> {
     let sizes = &graph.sizes;
     let (own, of_group) = (sizes.local_experts(ranks as usize), sizes.chunk_tokens() * ranks as usize);
     if tokens == Spread::Even {
         return vec![(of_group * sizes.top_k).div_ceil(sizes.used_experts(ranks as usize)) as u32; own];
     }
-    // Tokens name an expert once: those that are chosen most have all tokens.
+    // A token names an expert at most once, so an expert has at most one row per token.
     let share = |expert: usize, times: f64| (times / (expert as f64 + 1.0).powf(EXPONENT)).min(1.0);
     let named = |times: f64| (0..sizes.experts).map(|expert| share(expert, times)).sum::<f64>();
     let (mut few, mut many) = (0.0, (sizes.experts as f64 + 1.0).powf(EXPONENT));
@@ -136,12 +136,12 @@ fn of_experts(graph: &TaskGraph, ranks: u32, tokens: Spread) -> Vec<u32> {
     rows
 }
 
-/// Whole numbers for each group, whose mean is that of `all` over `pairs`.
+/// Whole numbers of rows for `groups` groups, with a mean of `all / pairs`.
 fn spread(all: f64, pairs: usize, groups: usize) -> Vec<u32> {
     (0..groups).map(|group| dithered(all / pairs as f64, group)).collect()
 }
 
-/// The whole number below or above a mean, so that numbers in a row have it.
+/// The whole number below or above a mean, chosen so that consecutive numbers have this mean.
 fn dithered(mean: f64, number: usize) -> u32 {
     (mean + (number as f64 * GOLDEN).fract()) as u32
 }
@@ -165,7 +165,7 @@ mod tests {
             assert!(sent.abs_diff(all) <= 2, "{sent} of {all} rows");
             let (least, most) = (extents.rows[space].iter().min().unwrap(), extents.rows[space].iter().max().unwrap());
             assert!(most - least <= 1);
-            // As many come back.
+            // As many rows are put back.
             let arrivals = graph.spaces.iter().find(|(_, space)| space.kind == SpaceKind::Arrivals).unwrap().0;
             let arrived: u32 = extents.rows[arrivals].iter().sum();
             assert!(arrived.abs_diff(all) <= 2, "{arrived} of {all} rows");
@@ -198,7 +198,7 @@ mod tests {
             assert_eq!(rows.len(), 64 / ranks as usize);
             assert_eq!((rows[1], rows[0]), ((tokens * ranks as usize) as u32, *rows.iter().min().unwrap()));
             assert!(rows[1..].is_sorted_by(|a, b| a >= b) && rows[2] < rows[1]);
-            // More than its share, and not more than there is.
+            // The rank has more than its even share of the rows, but not all of them.
             let (sum, share) = (rows.iter().sum::<u32>() as usize, tokens * sizes.top_k);
             assert!(sum > share && sum < share * ranks as usize, "{sum} rows");
         }
@@ -290,11 +290,11 @@ mod tests {
             let wanted = ((64.0 / (expert as f64 + 1.0)).powf(1.2) * named[63] * 1e3).round();
             assert!((share * 1e3 - wanted).abs() <= 2.0, "expert {expert}: {share} of {wanted} / 1000");
         }
-        // Tokens that name all experts leave nothing to choose.
+        // If tokens name all experts, no expert is chosen more than another.
         let all = moe_ffn(&Layer { tokens: 16, experts: 8, top_k: 8, ..Layer::DEEPSEEK });
         assert_eq!(of_experts(all.graph(), 2, Spread::Uneven), [32; 4]);
         assert_eq!(of_experts(all.graph(), 1, Spread::Uneven), [16; 8]);
-        // Of eight ranks the first one has each eighth of them.
+        // Of eight ranks, the first one has every eighth expert.
         let of_rank = of_experts(checked.graph(), 8, Spread::Uneven);
         let eighths = named.iter().step_by(8).map(|share| share * 8.0 * tokens);
         let mut sorted = of_rank.clone();

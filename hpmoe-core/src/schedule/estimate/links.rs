@@ -1,4 +1,4 @@
-//! The links of a rank to those in other packages.
+//! The links from a rank to ranks in other packages.
 
 use super::Time;
 use crate::graph::TaskGraph;
@@ -8,12 +8,11 @@ use crate::target::Target;
 
 /// The time at which each part's share of the links is free.
 ///
-/// Parts are replayed one after the other, each as far as it gets, so a put that is replayed later can begin earlier. Parts that put
-/// in the same phase therefore have fixed shares of the links, in proportion to their cores. Puts of different phases of several parts
-/// are assumed to be consecutive.
+/// Parts are replayed one after another, each as far as it can go, so a put that is replayed later can begin earlier. Parts that put in the
+/// same phase therefore have fixed shares of the links, in proportion to their cores. Puts of different phases are assumed not to overlap.
 pub(super) struct Links {
     free: Arena<PartId, Time>,
-    /// Cores of each part, and of all parts that have entries of a phase.
+    /// The number of cores of each part. `sharing` has, for each phase, the number of cores of all parts with entries of the phase.
     cores: Arena<PartId, u32>,
     sharing: Arena<PhaseId, u32>,
     bytes: f64,
@@ -35,7 +34,7 @@ impl Links {
         }
     }
 
-    /// The end time of a put of `bytes` bytes in a phase of a part that begins at `begun`.
+    /// Begins a put of `bytes` bytes at `begun`; returns the time at which its bytes have left.
     pub(super) fn put(&mut self, (part, phase): (PartId, PhaseId), bytes: u64, begun: Time) -> Time {
         let share = f64::from(self.cores[part]) / f64::from(self.sharing[phase]);
         self.bytes += bytes as f64;
@@ -43,7 +42,7 @@ impl Links {
         self.free[part]
     }
 
-    /// The time that all bytes take that were put.
+    /// The time that all bytes put so far need on the links.
     pub(super) fn least(&self) -> Time {
         Time((self.bytes / self.bytes_per_ps) as u64)
     }
@@ -57,7 +56,7 @@ mod tests {
 
     #[test]
     fn parts_of_a_phase_put_at_the_same_time_and_no_faster_than_the_links() {
-        // Cores that send are dedicated to one of two peers each, three to either.
+        // Six sending cores serve two peers, three cores each.
         let (layer, target) = (moe_backward(&Layer { put: 8, ..Layer::DEEPSEEK }), Target::ascend_a3());
         let schedule = schedule_with(&layer, &target, &Choices::read("peer_cores=20 put_cores=6").unwrap());
         let order = schedule.order(2).unwrap();

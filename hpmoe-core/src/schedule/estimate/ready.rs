@@ -6,16 +6,16 @@ use crate::schedule::Entry;
 use crate::schedule::timeline::Released;
 use std::ops::Range;
 
-/// Parts that the rows of an expert are divided into.
+/// The number of parts that an expert's rows are divided into.
 const PARTS: u64 = 16;
 
-/// The time at which each part of an expert's rows has arrived. Parts are in the order in which a rank walks them: its own rows,
-/// then those of the next rank.
+/// The time at which each part of an expert's rows has arrived. Parts are in the order in which a rank walks them: first its own rows, then
+/// those of the next rank, and so on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Ready([Time; PARTS as usize]);
 
 impl Ready {
-    /// A share of the rows arrives at `time`, and other rows are ready from the start.
+    /// All rows of a share arrive at `time`, and all other rows are ready from the start.
     pub(super) fn of(share: Share, time: Time) -> Self {
         let mut ready = Self::default();
         ready.0[share.parts()].fill(time);
@@ -47,7 +47,7 @@ impl Released for Ready {
     }
 }
 
-/// One of equal shares of the rows of an expert.
+/// One of several equal shares of an expert's rows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Share {
     place: u64,
@@ -55,7 +55,7 @@ pub(super) struct Share {
 }
 
 impl Share {
-    /// The whole expert: one share of one.
+    /// The whole expert as a single share.
     pub(super) const ALL: Self = Self { place: 0, of: 1 };
 
     /// The share of an expert's rows that an item of an entry reads and writes.
@@ -64,9 +64,10 @@ impl Share {
         let share = |place: u32, of: u32| Self { place: place.into(), of: of.into() };
         match (space.kind, space.height) {
             (SpaceKind::RowTiles, Height::Rows(_)) => share(item, items),
-            // The rows that this rank sends to the previous rank stand for those that it gets from the next rank.
+            // This rank's sends to the previous rank stand for the next rank's sends to this one.
             (SpaceKind::Sends, _) => share((ranks - entry.peer_offset) % ranks, ranks),
-            // A tile that has the rank's own rows and those of the rank before it is made last.
+            // Rows for this rank itself are put back last, because a row tile that they share with rows of the previous rank is computed
+            // last.
             (SpaceKind::Arrivals, _) if entry.peer_offset > 0 => share(entry.peer_offset, ranks),
             _ => Self::ALL,
         }
@@ -93,7 +94,7 @@ mod tests {
             [share(0, 4), share(1, 4), share(2, 4), share(3, 4)].map(|share| ready.at(share)).map(|time| time.0),
             [0, 1, 0, 5]
         );
-        // Shares that don't end at a sixteenth have all of those that they touch.
+        // A share that does not end at a sixteenth waits for all sixteenths that it touches.
         assert_eq!(
             [share(13, 64), share(16, 64), share(1, 3), share(31, 32)].map(|share| ready.at(share).0),
             [0, 1, 1, 5]

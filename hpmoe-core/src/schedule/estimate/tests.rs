@@ -1,4 +1,4 @@
-//! A replay costs what its tiles cost, taken one by one.
+//! A replay takes as long as its tiles, computed one by one.
 
 use super::ready::Share;
 use super::*;
@@ -28,7 +28,7 @@ fn a_tile_takes_longer_for_each_further_wait_and_signal() {
     assert_eq!(fixed(1, 3) - fixed(1, 1), 2 * ps(target.sync.signal_ns));
 }
 
-/// A part's queue as cores walk it.
+/// A part's queue as cores walk it: entries that are walked together, and the reason for the visit.
 type Walks<'a> = Vec<(&'a [Entry], Comes)>;
 
 /// The effect of a walk on the clocks and links of a run, and the time at which each entry's rows are complete.
@@ -38,7 +38,7 @@ struct Walked {
     hbm: f64,
 }
 
-/// Runs entries as [`Run::walk`] does, but looks nothing up: each tile's core, place, rows and work are computed again.
+/// Runs entries like [`Run::walk`], but without any tables: computes each tile's core, place, rows and work again.
 fn one_by_one(
     run: &Run,
     links: &mut Links,
@@ -101,7 +101,7 @@ fn one_by_one(
     Walked { clocks, ends, hbm }
 }
 
-/// A put to another rank goes through the links, and is known to have arrived a fence later.
+/// The end of a put. A put to another rank goes through the links, and is known to have arrived a fence later.
 fn put(run: &Run, links: &mut Links, who: (PartId, PhaseId), work: &Work, begun: Time) -> Time {
     let begun = begun + Time::from_ns(run.target.sync.put_start_ns);
     let alone = begun + run.costs.alone(0, work);
@@ -115,7 +115,8 @@ fn put(run: &Run, links: &mut Links, who: (PartId, PhaseId), work: &Work, begun:
 
 /// The end of a tile that computes, and the bytes that it moves through HBM.
 ///
-/// What it reads ahead it reads from its pickup on: half of it fits before the tile before it has ended, all of it where it then waits.
+/// The core reads ahead from the pickup of the tile on. Until the previous tile ends, one L1 stage is free; if the tile then waits, both
+/// are.
 fn computed(run: &Run, (part, phase): (PartId, PhaseId), work: &Work, free: Time, begun: Time) -> (Time, f64) {
     let ahead = ahead_of(run.checked, run.schedule, phase, work);
     let picked_up = Time::from_ns(run.target.sync.task_pickup_ns);
@@ -141,10 +142,10 @@ fn computed(run: &Run, (part, phase): (PartId, PhaseId), work: &Work, free: Time
 fn entries_take_what_their_tiles_take_one_by_one() {
     let target = Target::ascend_a3();
     let uneven = Layer { tokens: 200, put: 8, ..Layer::DEEPSEEK };
-    // The last row tile of an expert is short, and its last column narrow.
+    // A layer in which the last row tile of an expert is short, and its last column narrow.
     let narrow = Layer { hidden: 2880, inter: 2880, experts: 32, top_k: 4, tokens: 1000, ..Layer::DEEPSEEK };
     let in_chunks = chunked(&Layer { tokens: 256, ..uneven }, 4);
-    // Most pieces of few tokens have no rows.
+    // With few tokens, most pieces have no rows.
     let few = moe_ffn(&Layer { tokens: 4, ..uneven });
     let backward = moe_backward(&Layer { tokens: 200, put: 8, ..narrow });
     // An operator that declares its time.
@@ -170,12 +171,12 @@ fn entries_take_what_their_tiles_take_one_by_one() {
         let mut run = Run::new(checked, &works, (&schedule, order), &target, spread);
         let mut links = Links::new(checked.graph(), order, &target);
         for part in order.queues.ids() {
-            // The first ones, and one of each phase.
+            // Tests the first walks, and one of each phase.
             let mut phases = BTreeSet::new();
             let walks = schedule.walks_of_ranges(checked.graph(), order, part);
             let walks = walks.filter(|(walk, _)| phases.insert(walk[0].phase) || phases.len() < 5);
             for (number, (walk, comes)) in walks.enumerate() {
-                // Some rows are there at once, and others long after the cores are free.
+                // Some rows are ready at once, others long after the cores are free.
                 let latest = run.clocks[part].iter().max().unwrap().0;
                 let mut ready = Ready::of(Share::ALL, Time(latest / 2));
                 if number % 3 == 0 {
@@ -193,7 +194,7 @@ fn entries_take_what_their_tiles_take_one_by_one() {
             }
         }
         assert_eq!(run.links.least(), links.least());
-        // Cores are done last, unless memory or links take longer.
+        // The end is that of the last core, unless memory or links take longer.
         let last = run.clocks.iter().flat_map(|(_, clocks)| clocks.iter().copied()).max().unwrap();
         assert_eq!(run.end(), last.max(links.least()).max(Time((run.hbm / target.memory.hbm_gb_per_s * 1e3) as u64)));
         run.hbm = 1e15;
@@ -214,7 +215,7 @@ fn all_entries_are_replayed_each_when_what_it_waits_for_is_there() {
         assert_eq!(even.uneven, None);
         let both = estimate(&checked, &target, ranks, |time| time == even.even).unwrap();
         assert_eq!(both.even, even.even);
-        // Entries go on from the end of the last one they wait for: the longest way is in it, and no more than all work on one core.
+        // An entry begins when the last entry that it waits for has ended.
         let schedule = schedule_on(&checked, &target, ranks);
         let order = schedule.order(ranks).unwrap();
         let groups = Groups::new(checked.graph(), ranks);
@@ -230,7 +231,7 @@ fn all_entries_are_replayed_each_when_what_it_waits_for_is_there() {
     let layer = moe_ffn(&Layer::SMALL);
     let estimated = |ranks: &u32| estimate(&layer, &target, *ranks, |_| true).is_some();
     assert!(![0, 257].iter().any(estimated) && [1, 2, 3, 16, 256].iter().all(estimated));
-    // A launch takes some time of its own.
+    // A launch takes time itself.
     let mut later = target.clone();
     later.launch.kernel_us += 3.0;
     let time = |target: &Target| estimate(&layer, target, 4, |_| false).unwrap().even;
@@ -240,7 +241,7 @@ fn all_entries_are_replayed_each_when_what_it_waits_for_is_there() {
 #[test]
 fn entries_that_are_walked_together_wait_for_what_any_of_them_needs() {
     let target = Target::ascend_a3();
-    // Products take most of the time, so that all ends earlier where they begin earlier.
+    // Products take most of the time, so the run ends earlier if they begin earlier.
     let mut checked = moe_ffn(&Layer { hidden: 2048, inter: 2048, tile_n: 256, tokens: 64, ..Layer::SMALL });
     let [gate, up] = [1, 2].map(PhaseId);
     checked.dependencies_mut().retain(|dependency| dependency.after != up);
@@ -256,7 +257,7 @@ fn entries_that_are_walked_together_wait_for_what_any_of_them_needs() {
     assert_eq!(run().replayed(&groups, &precedence), in_any_order(run(), &groups));
 }
 
-/// The end of a run of all queues, where an entry begins when all entries that it depends on have ended.
+/// The end of a run of all queues in which an entry begins when all entries that it depends on have ended.
 fn in_any_order(mut run: Run, groups: &Groups) -> Time {
     let (checked, order) = (run.checked, run.order);
     let graph = checked.graph();
@@ -267,7 +268,7 @@ fn in_any_order(mut run: Run, groups: &Groups) -> Time {
         matches!(index, Index::Block | Index::PieceBlocks | Index::Rank)
     };
     let frees = checked.reuse().map(|reuse| reuse.frees);
-    // What an entry needs: those that signal a counter of its expert or of its chunk, and the word of the chunk before the last.
+    // An entry depends on entries that signal a counter of its expert or chunk, and on the freed word of the chunk before the last.
     let needs = |after: Entry, before: Entry| {
         let waits = |d: &&crate::analyze::Dependency| (d.before, d.after) == (before.phase, after.phase);
         let by_counter = checked.dependencies().iter().filter(waits).any(|d| {

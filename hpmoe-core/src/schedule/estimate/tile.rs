@@ -1,4 +1,4 @@
-//! How long a tile takes.
+//! The time that a tile takes.
 
 use super::tiles::{EntryTiles, Spent, Tile};
 use super::{Run, Time};
@@ -9,7 +9,7 @@ use crate::schedule::{CoreKind, Entry, ahead_of};
 use hpmoe_kernels::op::TaskKind;
 
 impl Run<'_> {
-    /// The tiles of an entry, which must have at least one. `joined` phases are walked together.
+    /// Prices the tiles of an entry, which must have at least one. `joined` is the number of phases that are walked together.
     pub(super) fn tiles_of(
         &mut self,
         (part, entry): (PartId, Entry),
@@ -28,7 +28,7 @@ impl Run<'_> {
         EntryTiles { part, phase, fixed: self.fixed[phase], full, short, last }
     }
 
-    /// The place of the tile of a phase's first kind of column. Those of the other kinds follow it.
+    /// The index of the priced tile in the phase's first kind of column. The tiles in other kinds of columns follow it.
     fn first_tile(&mut self, (part, phase): (PartId, PhaseId), tile: EntryTile) -> usize {
         let puts = self.graph.tasks[self.graph.phases[phase].task].kind == TaskKind::Put;
         let key = (phase, if puts { tile.peer } else { OWN }, tile.items, tile.rows);
@@ -56,13 +56,13 @@ impl Run<'_> {
 
     fn computes(&self, (part, phase): (PartId, PhaseId), work: Work) -> Tile {
         let ahead = ahead_of(self.checked, self.schedule, phase, &work);
-        // Its products cost what the work does, and need not be counted for each tile.
+        // Work as sums over its products has the same cost, and is faster to price.
         let work = work.products().map_or(work, Work::Share);
         let free = self.spent((part, phase), (work, ahead), self.fixed[phase]);
         Tile::Computes { work, ahead, free }
     }
 
-    /// The end of a tile, on a core that is free at one time and with rows that arrive at another.
+    /// The end of a tile, on a core that is free at `free` and with rows that arrive at `begins`.
     pub(super) fn tile(&mut self, tiles: &EntryTiles, (item, column): (usize, u32), free: Time, begins: Time) -> Time {
         let waits = begins.0 > free.0;
         let begun = if waits { begins.0 + tiles.fixed.0 } else { free.0 + tiles.fixed.0 };
@@ -92,7 +92,7 @@ impl Run<'_> {
         }
     }
 
-    /// The time of a tile whose core was free for that long before the tile begins.
+    /// The time of a tile that begins `since_free` after its core became free.
     fn spent(&self, (part, phase): (PartId, PhaseId), (work, ahead): (Work, Ahead), since_free: Time) -> Spent {
         // The core reads weights from the pickup on: into one stage of L1, and into both if the tile waits for its rows.
         let between = since_free.since(Time::from_ns(self.target.sync.task_pickup_ns));

@@ -1,35 +1,35 @@
-//! Tiles that have been priced, so that equal ones are priced once.
+//! Tiles that have already been priced, so that equal tiles are priced only once.
 
 use crate::cost::{Ahead, Work};
 use crate::ids::{PartId, PhaseId};
 use crate::time::Time;
 use std::collections::HashMap;
 
-/// The tiles of a phase and a number of rows, by kind of column.
+/// The priced tiles, grouped by phase and number of rows; each group has a tile for each kind of column.
 #[derive(Default)]
 pub(super) struct Tiles {
     pub(super) all: Vec<Tile>,
-    /// The place of the first kind's, by phase, peer of a put, items of the entry, and rows.
+    /// The index of a group's first tile, by phase, peer of a put, items of the entry, and rows.
     pub(super) first: HashMap<(PhaseId, u32, u32, u32), usize>,
 }
 
-/// How long a tile takes.
+/// The cost of a tile.
 #[derive(Clone, Copy)]
 pub(super) enum Tile {
-    /// A tile whose rows have arrived when its core is free: its time, and the bytes that it moves through HBM.
+    /// A tile that computes: `free` is its cost if its rows have arrived when its core becomes free.
     Computes { work: Work, ahead: Ahead, free: Spent },
-    /// A put: its time without other puts, and its bytes through the links.
+    /// A put: its time without other puts, and its bytes if it goes to another rank.
     Puts { alone: Time, bytes: Option<u64> },
 }
 
-/// The time of a tile after its fixed costs, and its bytes through HBM.
+/// The time of a tile without its fixed costs, and its bytes through HBM.
 #[derive(Clone, Copy)]
 pub(super) struct Spent {
     pub(super) time: Time,
     pub(super) hbm: f64,
 }
 
-/// The tiles of an entry: all of its items are full ones but the last.
+/// The tiles of an entry. All of its items are full except the last one.
 pub(super) struct EntryTiles {
     pub(super) part: PartId,
     pub(super) phase: PhaseId,
@@ -41,7 +41,7 @@ pub(super) struct EntryTiles {
 }
 
 impl EntryTiles {
-    /// The place of the tile of an item and a kind of column.
+    /// The index of the tile in an item and a kind of column.
     pub(super) const fn place(&self, item: usize, kind: usize) -> usize {
         let first = if item == self.last { self.short } else { self.full };
         first + kind

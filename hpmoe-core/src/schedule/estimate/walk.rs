@@ -6,7 +6,7 @@ use super::{Comes, Deal, Entry, Run, Swizzle, Time};
 use crate::ids::PartId;
 
 impl Run<'_> {
-    /// Runs entries that are walked together, once their rows are ready. Returns the time at which their results are ready.
+    /// Runs entries that are walked together, once their rows are ready. Returns the times at which the results of each are ready.
     pub(super) fn walk(&mut self, part: PartId, (walk, comes): (&[Entry], Comes), ready: &Ready) -> Vec<Ready> {
         let head = walk[0];
         let phase = &self.graph.phases[head.phase];
@@ -20,14 +20,14 @@ impl Run<'_> {
         self.read_entry(part, comes, deal, base, swizzle.tiles());
         let mut ends = vec![Ready::default(); walk.len()];
         if swizzle.tiles() == 0 {
-            // Such an entry is over when it could have begun.
+            // An entry without tiles ends when it could have begun.
             ends.fill(Ready::of(Share::ALL, ready.at(Share::ALL)));
             return ends;
         }
         let of_items: Vec<Share> =
             (0..items).map(|item| Share::of(self.graph, self.order.ranks, head, (item, items))).collect();
         let begins: Vec<Time> = of_items.iter().map(|&share| ready.at(share)).collect();
-        // By item and then by entry: when its last tile is done.
+        // For each item, then for each entry: the time at which its last tile is done.
         let mut done = vec![Time::ZERO; of_items.len() * walk.len()];
         let tiles: Vec<EntryTiles> =
             walk.iter().map(|&entry| self.tiles_of((part, entry), phase.space, band, walk.len())).collect();
@@ -57,12 +57,13 @@ impl Run<'_> {
         ends
     }
 
-    /// Charges each core of a part for the descriptor of an entry, which cores with a tile of it read in another way.
+    /// Charges each core of a part for the descriptors that it reads to visit an entry. Cores with a tile of the entry read one more unless
+    /// they read every entry anyway.
     fn read_entry(&mut self, part: PartId, comes: Comes, deal: Deal, base: u64, tiles: u64) {
         let entry = Time::from_ns(self.target.sync.entry_ns);
         let [passed, stayed] = [false, true].map(|has_tile| entry * u64::from(comes.read(has_tile)));
         self.clocks[part].iter_mut().for_each(|clock| *clock += passed);
-        // Ranges have no rotation: the first tiles are those of one core each.
+        // Ranges have no rotation, so the first tiles belong to one core each.
         let mut cores = deal.cores_from(base);
         for _ in 0..if stayed > passed { tiles.min(deal.cores) } else { 0 } {
             self.clocks[part][cores.next()] += stayed - passed;

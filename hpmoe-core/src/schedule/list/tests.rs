@@ -28,7 +28,7 @@ fn gate_and_up_of_an_expert_stay_together() {
     assert_eq!(order[..6], [(1, 0), (1, 1), (4, 0), (1, 2), (4, 1), (1, 3)], "one expert ahead");
 }
 
-/// The first product of the next expert waits for rows that are still on their way, and not for a vector core.
+/// The matrix cores keep their order: the first product of the next expert waits for rows in transit, not for a vector core.
 #[test]
 fn matrix_cores_keep_their_order_whatever_is_ready() {
     let schedule = schedule(&moe_ffn(&Layer::DEEPSEEK), Cores::ASCEND_A3);
@@ -87,7 +87,7 @@ fn ranks_are_served_from_the_own_one_on_and_experts_in_rounds() {
     assert_eq!(by_urgency(EntryClass::Sends), [0, 7, 6, 5, 4, 3, 2, 1]);
     assert_eq!(by_urgency(EntryClass::PutsBack), [1, 2, 3, 4, 5, 6, 7, 0]);
     assert_eq!(by_urgency(EntryClass::Computes(0)), [0, 1, 2, 3, 4, 5, 6, 7]);
-    // Work that has come back to its role goes with experts that many ahead.
+    // Work that has returned to its role is as urgent as the first work of an expert `ahead` experts later.
     let round = |class: EntryClass, expert: u32, ahead: u32| class.urgency(entry(expert, 0), Nanos(7), 8, ahead).0;
     for (changes, back) in [(0, 0), (1, 0), (2, 1), (3, 1), (4, 2), (5, 2)] {
         assert_eq!(round(EntryClass::Computes(changes), 3, 5), Reverse(3 + 5 * back));
@@ -99,11 +99,11 @@ fn ranks_are_served_from_the_own_one_on_and_experts_in_rounds() {
 fn work_has_changed_roles_as_often_as_on_the_longest_way() {
     let layer = moe_ffn(&Layer::SMALL);
     let [dispatch, down] = [0, 4].map(PhaseId::new);
-    // The down projection would also read what is sent.
+    // A down projection that also reads sent rows.
     let mut dependencies = layer.dependencies().to_vec();
     let sent = dependencies.iter().find(|d| d.before == dispatch).unwrap().clone();
     dependencies.push(Dependency { after: down, ..sent.clone() });
-    // What a phase has of itself is no change.
+    // A dependency of a phase on itself is no change of roles.
     dependencies.push(Dependency { before: down, after: down, ..sent });
     let both = CheckedGraph::for_tests(layer.graph().clone(), layer.counters().clone(), dependencies);
     let role_of = schedule(&layer, Cores::ASCEND_A3).phases.iter().map(|(_, phase)| phase.role).collect();
@@ -113,13 +113,13 @@ fn work_has_changed_roles_as_often_as_on_the_longest_way() {
     };
     let changes = |checked: &CheckedGraph| changes_of(checked, down);
     assert_eq!([changes(&layer), changes(&both)], [2, 2]);
-    // What needs nothing of the others has come no way.
+    // A phase without dependencies has had no change of roles.
     let mut alone = layer.clone();
     alone.dependencies_mut().retain(|d| d.after != down);
     assert_eq!(changes(&alone), 0);
 }
 
-/// The queues of a list scheduler without heaps: whenever a part could begin an entry, all entries are looked at.
+/// The queues of a list scheduler without heaps: whenever a part can begin an entry, it looks at all entries.
 fn one_by_one(checked: &CheckedGraph, choices: &Choices, ranks: u32) -> [Arena<PartId, Vec<Entry>>; 2] {
     let graph = checked.graph();
     let costs = EntryCosts::new(graph, &Target::ascend_a3());
@@ -166,7 +166,7 @@ fn one_by_one(checked: &CheckedGraph, choices: &Choices, ranks: u32) -> [Arena<P
     [queues, list(checked, &costs, choices, &roles, &role_of, (ranks, &by_arrival(checked))).queues]
 }
 
-/// The time at which all predecessors of a node are done (and visible, if they produce data); `None` if one is not done.
+/// The time at which all predecessors of a node are done (and visible, if they produce data); `None` if one of them is not done.
 fn when(
     before: &[Vec<usize>],
     ends: &[Option<Nanos>],

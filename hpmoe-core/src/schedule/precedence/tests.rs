@@ -1,17 +1,17 @@
-//! The precedence of a few entries.
+//! Tests the required order of single entries.
 
 use super::*;
 use crate::fixture::{Layer, chunked, moe_ffn, once, router, sums};
 use crate::graph::SpaceKind;
 use std::collections::BTreeSet;
 
-/// Whether one entry comes before another, for some number of ranks; with `roles`, program order counts.
+/// A test of whether one entry must come before another, for some number of ranks; with `roles`, program order counts.
 fn before(checked: &CheckedGraph, ranks: u32, roles: bool) -> impl Fn(Entry, Entry) -> bool + use<> {
     let role_of = checked.graph().phases.ids().map(|_| RoleId(0)).collect();
     before_with(checked, ranks, roles.then_some(&role_of))
 }
 
-/// Whether one entry comes before another, where phases have these roles.
+/// A test of whether one entry must come before another if phases have these roles.
 fn before_with(
     checked: &CheckedGraph,
     ranks: u32,
@@ -63,7 +63,7 @@ fn phases_of_a_role_follow_one_another_for_each_expert() {
     assert!(before(entry(gate, 3, 0), entry(up, 3, 0)) && !before(entry(up, 3, 0), entry(gate, 3, 0)));
     assert!(!before(entry(gate, 2, 0), entry(up, 3, 0)) && !before(entry(gate, 3, 0), entry(up, 2, 0)));
     assert!(!before(entry(combine, 0, 0), entry(gate, 3, 0)));
-    // Those of other roles go on as they please.
+    // Phases of different roles have no program order.
     let apart = checked.graph().phases.ids().map(|phase| RoleId(u32::from(phase.0 == up))).collect();
     let before = before_with(&checked, 4, Some(&apart));
     assert!(!before(entry(gate, 3, 0), entry(up, 3, 0)) && !before(entry(up, 3, 0), entry(gate, 3, 0)));
@@ -107,7 +107,7 @@ fn what_is_sent_once_may_lie_under_any_expert_before() {
         for expert in 0..4 {
             for sent in 0..4 {
                 assert_eq!(before(entry(send, sent, 1), entry(copy, expert, 0)), sent <= expert, "{sent} {expert}");
-                // What reads the copies of an expert waits for no others.
+                // A phase that reads the copies of an expert waits for no other expert's copies.
                 assert_eq!(before(entry(send, sent, 1), entry(project, expert, 0)), sent <= expert);
             }
         }
