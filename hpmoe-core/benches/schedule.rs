@@ -1,7 +1,7 @@
-//! Scheduling and validating layers of ten thousand, a hundred thousand and a million tiles a rank, on one core.
+//! Time to schedule and validate layers with ten thousand, a hundred thousand and a million tiles per rank, on one core.
 //!
-//! `experts` has more experts for more tiles, so that the entries of the queues grow as the tiles do; `tokens` has more
-//! tokens for the same 64 experts, whose entries then stand for more tiles each.
+//! In `experts`, more tiles come from more experts, so queues have more entries. In `tokens`, they come from more tokens for the same 64
+//! experts, so each entry stands for more tiles.
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use hpmoe_core::analyze::CheckedGraph;
@@ -11,7 +11,7 @@ use hpmoe_core::schedule::{Cores, schedule};
 use hpmoe_core::validate::validate;
 
 const LAYER: &str = include_str!("../../examples/moe_ffn.rs");
-/// Tiles per rank for each 64 tokens of each expert of the group.
+/// Approximate number of tiles per rank for every 64 tokens of a rank, on 8 ranks.
 const TILES: usize = 300;
 
 fn layer(experts: usize, tokens: usize) -> CheckedGraph {

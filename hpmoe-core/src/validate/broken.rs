@@ -5,7 +5,7 @@ use crate::analyze::CheckedGraph;
 use crate::fixture::{Layer, moe_ffn};
 use crate::schedule::{Cores, Schedule, schedule};
 
-/// One check of the validation.
+/// A check of the validation.
 pub(super) type Check = fn(&CheckedGraph, &Schedule, &mut Vec<Violation>);
 
 /// The violations of the small layer's schedule, after `break_it` has changed it.

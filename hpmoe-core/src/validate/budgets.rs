@@ -4,15 +4,15 @@ use super::{Violation, default_rows, footprint};
 use crate::analyze::{CheckedGraph, Grid, Wait};
 use crate::schedule::{MOST_TURN_ROWS, Order, Schedule};
 
-/// Descriptors have 16-bit fields for phase, space, band and cores.
+/// The maximum of 16-bit descriptor fields: phase, space, band and cores.
 const SHORT: u64 = u16::MAX as u64;
-/// Items, rows and thresholds are signed 32-bit numbers on the device.
+/// The maximum of items, rows and thresholds, which are signed 32-bit numbers on the device.
 const INT: u64 = i32::MAX as u64;
 /// Bytes of HBM of one die.
 const HBM_BYTES: u64 = 64 << 30;
 
-/// Checks descriptor fields, counts up to the maximum number of rows that a rank can receive, and memory for evenly spread tokens. A
-/// launch that needs more memory than that is refused when it asks for it.
+/// Checks descriptor fields, counts (for the maximum number of rows that a rank can receive), and memory (for evenly spread tokens). A
+/// launch that needs more memory than is there is refused at run time.
 pub(super) fn budgets(checked: &CheckedGraph, schedule: &Schedule, violations: &mut Vec<Violation>) {
     for order in &schedule.orders {
         let ranks = order.ranks;
@@ -47,8 +47,8 @@ fn fields(checked: &CheckedGraph, schedule: &Schedule) -> Vec<Quantity> {
     ]
 }
 
-/// The largest value of each number that is counted at run time, if a rank receives at most `rows` rows of each chunk.
-/// A rank has and sends at most as many tokens.
+/// The largest value of each number that is counted at run time, if a rank receives at most `rows` rows of each chunk. A rank has and sends
+/// no more tokens than `rows`.
 fn counts(checked: &CheckedGraph, schedule: &Schedule, order: &Order, rows: u64) -> Vec<Quantity> {
     let graph = checked.graph();
     let sizes = &graph.sizes;

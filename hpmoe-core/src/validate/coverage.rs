@@ -35,8 +35,8 @@ pub(super) fn coverage(checked: &CheckedGraph, schedule: &Schedule, violations: 
     }
 }
 
-/// Whether the producer signals, and the consumer waits or its core has waited for the same counter in an earlier
-/// entry.
+/// Whether a dependency is kept by a counter: the producer signals it, and the consumer waits for it, or its core has waited for it in an
+/// earlier entry.
 fn counted(schedule: &Schedule, same_core: &SameCore, dependency: &Dependency) -> bool {
     let waits = |phase: PhaseId| schedule.phases[phase].waits.contains(&dependency.wait);
     let waited_before = || {
@@ -135,7 +135,7 @@ fn column_by_column(dependency: &Dependency) -> bool {
     dependency.signal.index == Index::Tile && dependency.wait.index == Index::Tile
 }
 
-/// Whether the two phases share only routed rows or rows of tokens, not experts' matrices.
+/// Whether the two phases share only rows of tokens or routed rows, and no experts' matrices.
 fn row_by_row(graph: &TaskGraph, dependency: &Dependency) -> bool {
     let accesses = |phase: PhaseId| graph.phases[phase].accesses.iter();
     let mut shared =

@@ -42,9 +42,9 @@ pub(super) fn derive(checked: &CheckedGraph, violations: &mut Vec<Violation>) {
     }
 }
 
-/// The paths that order the tiles of two phases that share elements; `None` if some are not ordered. Without `before`,
-/// paths start at the words that free memory for a chunk; without `after`, they end at the words that free it again.
-/// Sorted, without duplicates.
+/// The paths that order the tiles of two phases that share elements, sorted and without duplicates; `None` if some tiles are not ordered.
+/// Without `before`, paths start at the words that free memory for a chunk. Without `after`, they end at the words that free that memory
+/// again.
 #[must_use]
 pub fn ways(checked: &CheckedGraph, before: Option<PhaseId>, after: Option<PhaseId>) -> Option<Vec<Vec<OrderStep>>> {
     let orders = Orders::new(checked);

@@ -68,7 +68,7 @@ fn wait_fits(checked: &CheckedGraph, phase: PhaseId, wait: &Wait) -> bool {
         && home(graph, phase, wait.index, false).is_some()
 }
 
-/// The grid of a counter array, and whether it counts once-sent rows.
+/// The grid of a counter array, and whether its tensor holds once-sent rows; `None` if the array does not exist.
 fn known(checked: &CheckedGraph, counter: crate::ids::CounterId) -> Option<(Grid, bool)> {
     let counters = checked.counters();
     ((counter.0 as usize) < counters.len()).then(|| {
@@ -77,7 +77,7 @@ fn known(checked: &CheckedGraph, counter: crate::ids::CounterId) -> Option<(Grid
     })
 }
 
-/// Whether the index selects one counter of the grid for each tile; for pieces, those of its blocks.
+/// Whether the index selects one counter of the grid for each tile, or the counters of its blocks for each piece.
 fn addresses(graph: &TaskGraph, phase: PhaseId, (grid, once): (Grid, bool), index: Index) -> bool {
     let space = graph.spaces[graph.phases[phase].space];
     let received = !space.by_chunk() && space.kind != SpaceKind::SendsOnce;

@@ -6,8 +6,8 @@ use crate::analyze::CheckedGraph;
 use crate::ids::{Id, PhaseId};
 use crate::schedule::{Entry, Schedule};
 
-/// Checks each phase that joins the one before it: both have the same tiles on the same cores, and its entry of each
-/// group follows that of the phase before.
+/// Checks each phase that joins the previous one: both must have the same tiles on the same cores, and in each group, its entry must
+/// directly follow that of the previous phase.
 pub(super) fn joins(checked: &CheckedGraph, schedule: &Schedule, violations: &mut Vec<Violation>) {
     let graph = checked.graph();
     for (second, _) in schedule.phases.iter().filter(|(_, phase)| phase.joins_previous) {

@@ -4,7 +4,7 @@
 //! | promise | file | violation |
 //! |---|---|---|
 //! | Every core is in one role and, for each number of ranks, in one part of a role | `structure.rs` | `Roles` |
-//! | Every phase has a row in the schedule, with a role that can run it, a band, a rotation less than the number of cores of a queue, and a count of tiles of phases only | `structure.rs` | `Table`, `WrongCores`, `Band`, `Rotation`, `Preceding` |
+//! | Every phase has a row in the schedule, with a role that can run it, a band, and a rotation less than the number of cores of a queue; tiles that precede its own in the deal belong to spaces of phases | `structure.rs` | `Table`, `WrongCores`, `Band`, `Rotation`, `Preceding` |
 //! | There is an order for each number of ranks, with each entry once, in a queue of its phase's role | `structure.rs` | `Orders`, `Missing`, `Twice`, `Misplaced` |
 //! | There are orders for each number of chunks that launches choose from, and no others | `validate.rs` | `Chunks` |
 //! | A tile can address every counter that it signals or awaits, and some tile signals what it awaits | `forms.rs` | `Form` |

@@ -1,4 +1,4 @@
-//! Random programs through front end, scheduler and validator, and their schedules through runs.
+//! Random programs, which run through front end, scheduler and validator; their schedules are then run.
 //!
 //! `HPMOE_PROGRAMS` is the number of programs that are tried, and `HPMOE_PROGRAMS_FROM` the first one.
 
@@ -34,8 +34,8 @@ pub(super) fn program(seed: u64) -> CheckedGraph {
     checked(&program.source).map_err(words).unwrap_or_else(|text| panic!("{text}\n{}", program.source))
 }
 
-/// Checks one program that the front end accepts: its schedules, for any machine and any choices, are valid and run
-/// right, and code can be generated. Reaching a limit that is the user's is not a fault.
+/// Checks one program that the front end accepts. Its schedules, for any machine and any choices, must be valid and run right, and code
+/// must be generated for it. An error about a limit that the user can avoid is not a fault.
 fn fault(checked: &CheckedGraph, random: &mut Random) -> Result<(), String> {
     let mut violations = Vec::new();
     derive(checked, &mut violations);
@@ -69,7 +69,7 @@ fn random_programs_are_accepted_and_run() {
     }
 }
 
-/// A program whose text is changed is refused with an error at one of its lines, or it is another program that runs.
+/// A program whose text is changed is refused with an error at one of its lines, or is another valid program, which runs.
 #[test]
 fn faulty_programs_are_refused_at_a_line_or_run() {
     let mut refused = 0;

@@ -47,7 +47,7 @@ mod tests {
         assert_eq!(broken_of(&checked, reuse, |_| ()), []);
     }
 
-    /// The positions of a schedule's orders, and their numbers of ranks.
+    /// The indices of a schedule's orders, with their numbers of ranks.
     fn orders(checked: &CheckedGraph) -> Vec<(usize, u32)> {
         let orders = schedule(checked, Cores::ASCEND_A3).orders;
         assert!(orders.len() > 1);

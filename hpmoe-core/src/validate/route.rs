@@ -41,8 +41,8 @@ pub(super) fn route(checked: &CheckedGraph, schedule: &Schedule, violations: &mu
     }
 }
 
-/// Checks phases before the route: they run over blocks of tokens, use rows of tokens or of matrices, and their count
-/// of tiles follows only such phases.
+/// Checks phases before the route: they run over blocks of tokens, use rows of tokens or of matrices, and the tiles that precede theirs in
+/// the deal are those of such phases.
 fn before(checked: &CheckedGraph, schedule: &Schedule, made: &MadeRoute, violations: &mut Vec<Violation>) {
     let graph = checked.graph();
     let by_token = |space| graph.spaces[space].kind == SpaceKind::Blocks;

@@ -139,7 +139,7 @@ fn within(part: &Role, role: &Role) -> bool {
     part.kind == role.kind && part.first >= role.first && end(part) <= end(role)
 }
 
-/// Number of experts and of peers that the entries of a phase count.
+/// The numbers of experts and of peers over which a phase has entries.
 fn shape(graph: &TaskGraph, phase: PhaseId, ranks: u32) -> (u32, u32) {
     let experts = graph.sizes.expert_chunks(ranks as usize) as u32;
     match graph.spaces[graph.phases[phase].space].kind {

@@ -6,8 +6,8 @@ use crate::schedule::{Entry, Schedule, chunk};
 
 /// Checks that all entries of a phase that adds to the caller's memory are in one queue, chunk by chunk.
 ///
-/// A tile of a matrix then has the same core in each chunk, because experts are counted alike in all chunks. A core
-/// makes tiles in the order of its queue, and orders its own writes.
+/// A tile of a matrix then has the same core in each chunk, because experts are numbered alike in all chunks. A core makes tiles in the
+/// order of its queue, and its own writes stay in that order.
 pub(super) fn sums(checked: &CheckedGraph, schedule: &Schedule, violations: &mut Vec<Violation>) {
     let graph = checked.graph();
     for order in &schedule.orders {

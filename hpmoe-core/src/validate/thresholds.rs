@@ -98,8 +98,8 @@ impl Sum {
         }
     }
 
-    /// This function for at most `most` rows: heights are lowered to `most`, and pieces with a height of one
-    /// row are counted as rows.
+    /// This function for at most `most` rows: heights above `most` are lowered to `most`, and pieces with a height of one row are counted
+    /// as rows.
     fn clamped(&self, most: Option<Height>) -> Self {
         let mut clamped = Self { pieces: Vec::new(), ..*self };
         for &(height, count) in self.pieces.iter().filter(|(_, count)| *count > 0) {

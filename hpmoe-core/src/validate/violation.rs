@@ -36,9 +36,9 @@ pub enum Violation {
         /// The phase with the rotation.
         phase: PhaseId,
     },
-    /// Tiles that are counted before those of a phase, in the count that deals tiles to cores, belong to no phase.
+    /// Tiles that precede a phase's own, in the numbering that deals tiles to cores, belong to a space that no phase runs over.
     Preceding {
-        /// The phase whose count they precede.
+        /// The phase whose tiles they precede.
         phase: PhaseId,
     },
     /// Experts run in an order by load, although tokens are sent once and stored under their lowest-numbered expert.
@@ -48,7 +48,7 @@ pub enum Violation {
         /// The phase that joins the one before it.
         phase: PhaseId,
     },
-    /// The schedule does not have one order for each number of ranks that divides the experts.
+    /// The schedule does not have exactly one order for each number of ranks that divides the experts or that the build names.
     Orders {
         /// The numbers of ranks that have an order.
         listed: Vec<u32>,
@@ -87,7 +87,7 @@ pub enum Violation {
     Unordered {
         /// The phase that comes first in the program.
         before: PhaseId,
-        /// The other one.
+        /// The phase that comes later in the program.
         after: PhaseId,
         /// The tensor of the element.
         tensor: TensorId,
@@ -183,7 +183,7 @@ pub enum Violation {
         /// The phase that needs them.
         phase: PhaseId,
     },
-    /// The route does not wait for exactly its complete ids.
+    /// The wait of the route is not for exactly all ids of its rank.
     RouteForm,
     /// A phase writes ids, but the route does not wait for it.
     RoutedEarly {

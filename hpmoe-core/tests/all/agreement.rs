@@ -162,13 +162,13 @@ const EDITS: &[(&str, &str)] = &[
     ("0", "0x0"),
 ];
 
-/// Each kernel tries every `STEP`-th edit, each starting with another one; `STEP=1` tries all edits.
+/// Each kernel tries every `STEP`-th edit, and each kernel starts with a different one; `STEP=1` tries all edits.
 const STEP: usize = 9;
 
 /// The maximum number of places in a kernel at which an edit is tried.
 const PLACES: usize = 3;
 
-/// Of the edits of single tokens, every `TOKENS`-th is tried.
+/// Only every `TOKENS`-th edit of a single token is tried.
 const TOKENS: usize = 31;
 
 fn step() -> usize {
@@ -181,7 +181,7 @@ struct Edited {
     module: ItemMod,
 }
 
-/// A kernel with an additional statement in its first task with values, or with two statements that use a value twice.
+/// Edits of a kernel: its first task with values gets an additional statement, or two statements that use a value twice.
 fn moved(name: &str, source: &str) -> Vec<Edited> {
     let statements = ["let again = {};", "let a = {}; let b = {};", "let a = &{};", "let a = { {} };", "let a = ({});"];
     let lines: Vec<&str> = source.lines().collect();

@@ -1,5 +1,5 @@
-//! Dependencies that packages must not have: builds of users compile neither simulator nor tuner nor reports, the macro
-//! does not contain the compiler, and the compiler does no I/O.
+//! Dependencies that packages must not have: users' builds don't compile the simulator, the tuner or reports; the macro does not contain
+//! the compiler; the compiler does no I/O.
 
 use crate::sources::{Package, root};
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,4 +1,4 @@
-//! Mistakes of new users: each error names the real cause.
+//! Mistakes that new users make: each error names the real cause.
 
 use crate::example::with_small_tiles;
 use hpmoe_core::front::{front, modules};
@@ -751,7 +751,7 @@ fn one_call_that_writes_twice_is_one() {
     check(&[both, stores, call], "swiglu", &twice);
 }
 
-/// Tiles are as high as wide, so only the number of rows at run time shows that a product's operands are swapped.
+/// Tiles are square, so only the number of rows at run time shows that a product's operands are swapped.
 #[test]
 fn a_product_with_its_operands_swapped_is_told_by_its_rows() {
     let told = told(KERNEL, &[("x.matmul_t(w)", "w.matmul_t(x)")]);

@@ -54,11 +54,10 @@ const KINDS: &[(&str, &str)] = &[
     ("{ mod a { const A: u8 = ", "; } 1 }"),
 ];
 
-/// The kernel's expressions: a constant, and a value of a task.
+/// The places of the nested expression in the kernel: a constant, and a value of a task.
 const PLACES: [(&str, &str); 2] = [("pub const TILE_M: usize = ", ";"), ("h.store(", ");")];
 
-/// Reads the kernel with an expression that is nested `count` times. Returns whether it was refused because of its
-/// depth.
+/// Reads the kernel with an expression that is nested `count` times. Returns whether it was refused because of its depth.
 fn is_too_deep((before, after): (&str, &str), (open, close): (&str, &str), count: usize) -> bool {
     let start = KERNEL.find(before).unwrap_or_else(|| panic!("the kernel has no `{before}`")) + before.len();
     let end = start + KERNEL[start..].find(after).unwrap();

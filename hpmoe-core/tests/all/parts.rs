@@ -1,4 +1,4 @@
-//! Taskflows that call others.
+//! Taskflows that call other taskflows.
 
 use crate::example::EXAMPLE;
 use hpmoe_core::analyze::CheckedGraph;

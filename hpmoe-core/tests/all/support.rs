@@ -1,4 +1,4 @@
-//! Checks of generated code by the C++ compiler.
+//! Checks generated code with the C++ compiler.
 
 const TARGET: &str =
     if cfg!(target_arch = "aarch64") { "aarch64-unknown-linux-gnu" } else { "x86_64-unknown-linux-gnu" };

@@ -44,7 +44,8 @@ fn every_wait_and_every_signal_is_missed() {
     }
 }
 
-/// A core that makes other tiles of an expert may have no tile of the phase that waits first.
+/// A phase must wait again for data that another phase already awaits. A core that makes its tiles of an expert may have no tile of the
+/// phase that waits first.
 #[test]
 fn what_other_phases_await_of_an_expert_is_awaited_again() {
     let checked = added_up(&Layer::TINY, 3);

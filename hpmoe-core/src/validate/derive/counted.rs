@@ -34,7 +34,7 @@ fn awaited(checked: &CheckedGraph, instance: &Instance, tile: &Tile, wait: &Wait
     counters(checked, instance, tile, (wait.counter, wait.index, tile.rank))
 }
 
-/// The counters of an array on a rank that a tile addresses by an index; empty if it can't address any.
+/// The counters of an array, on a rank, that an index selects for a tile; empty if it can't select any.
 fn counters(
     checked: &CheckedGraph,
     instance: &Instance,

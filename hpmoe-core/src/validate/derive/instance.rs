@@ -33,15 +33,15 @@ pub(super) struct Row {
 /// The elements that tiles share depend only on which tile heights divide which others. Heights are therefore divided
 /// by their common divisor, and a few tokens are as good as thousands.
 pub(super) struct Instance {
-    /// Number of tokens, by rank.
+    /// Number of tokens of each rank.
     pub(super) tokens: [usize; RANKS],
-    /// Number of tokens with experts, by rank; these come first.
+    /// Number of tokens with experts, for each rank; these tokens come first.
     routed: [usize; RANKS],
     /// Number of experts per token.
     pub(super) top_k: usize,
-    /// By expert: rows by source, then in the sender's order.
+    /// The rows received for each expert, ordered by source and then in the sender's order.
     received: [Vec<Row>; EXPERTS],
-    /// By expert: the rows whose token goes to no earlier expert of the same rank.
+    /// The rows stored under each expert if tokens are sent once: those whose token goes to no earlier expert of the same rank.
     once: [Vec<Row>; EXPERTS],
     /// Common divisor of the heights of row tiles and pieces.
     rows_unit: u32,
@@ -110,12 +110,12 @@ impl Instance {
         experts_of(rank).find_map(place).expect("a token that is received is sent")
     }
 
-    /// Rows of a tile of this height.
+    /// Number of rows of a tile of this height.
     pub(super) fn height_of_rows(&self, height: Height) -> usize {
         scaled(height, self.rows_unit)
     }
 
-    /// Tokens of a block of this height.
+    /// Number of tokens of a block of this height.
     pub(super) fn height_of_blocks(&self, height: Height) -> usize {
         scaled(height, self.tokens_unit)
     }

@@ -1,4 +1,4 @@
-//! The order that the graph's dependencies and words give.
+//! The order that the graph's dependencies and freed words enforce.
 
 use super::counted::{ordered, signalled};
 use super::instance::Instance;
@@ -19,17 +19,17 @@ pub enum OrderStep {
 /// Number of bits in a word of a bit set.
 const BITS: usize = u64::BITS as usize;
 
-/// Dependencies with their numbers, by both phases and the tensor.
+/// Dependencies with their numbers, by their two phases and their tensor.
 type ByEnds<'a> = HashMap<(PhaseId, PhaseId, TensorId), Vec<(usize, &'a Dependency)>>;
 
-/// The order of nodes.
+/// The enforced order of nodes.
 ///
 /// A dependency orders two tiles only if they share elements of its tensor, because the schedule may keep it in another
 /// way than by a counter. A word is ordered by its own counters.
 pub(super) struct KeptOrder {
-    /// By node: the nodes directly before it, and the reasons.
+    /// For each node, the nodes directly before it, with the reasons.
     steps: Vec<Vec<(usize, OrderStep)>>,
-    /// By node: all nodes before it, as a bit set.
+    /// For each node, all nodes before it, as a bit set.
     before: Vec<Vec<u64>>,
 }
 

@@ -43,7 +43,7 @@ impl Nodes {
     }
 }
 
-/// Two nodes; the first must come before the second.
+/// Two nodes in the required order: the first must come before the second.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Required {
     pub(super) from: usize,
@@ -83,7 +83,7 @@ pub(super) fn required(graph: &TaskGraph, instance: &Instance, nodes: &Nodes) ->
     found
 }
 
-/// Finds the pairs among all accesses of one place.
+/// Finds the pairs among all accesses of one row.
 fn shared(of_place: &[(usize, Touched)], found: &mut Vec<Required>) {
     for (node, made) in of_place.iter().filter(|(_, touched)| touched.write) {
         for (other, touched) in of_place.iter().filter(|(other, touched)| other != node && touched.meets(made)) {

@@ -35,7 +35,7 @@ fn without_wait_for_word(checked: &CheckedGraph, phase: PhaseId) -> CheckedGraph
     less
 }
 
-/// Phases that wait for a word.
+/// The phases that wait for a freed word.
 fn waits_for_words(checked: &CheckedGraph) -> Vec<PhaseId> {
     let waits = checked.reuse().into_iter().flat_map(|reuse| reuse.waits.iter());
     waits.filter(|(_, whose)| whose.is_some()).map(|(phase, _)| phase).collect()
@@ -213,7 +213,7 @@ fn matrices_that_chunks_share_are_only_added_to() {
     assert_eq!(violations, [overwritten]);
 }
 
-/// The name of a phase's task, and its number.
+/// A phase as text: the name of its task, and its number.
 fn task(checked: &CheckedGraph, phase: PhaseId) -> String {
     let graph = checked.graph();
     format!("{} {}", graph.tasks[graph.phases[phase].task].name, phase.0)

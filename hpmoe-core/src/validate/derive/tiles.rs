@@ -6,7 +6,7 @@ use crate::graph::{Access, Columns, Phase, Rows, SpaceKind, TaskGraph};
 use crate::ids::{Arena, PhaseId, TensorId};
 use std::ops::Range;
 
-/// An item of a phase's space and one of its columns.
+/// A tile of a phase: an item of its space and one of its columns.
 #[derive(Clone, Debug)]
 pub(super) struct Tile {
     pub(super) phase: PhaseId,
@@ -79,7 +79,7 @@ impl Cut {
         Self { range: range.map(|range| range as usize), index, size, from: within.start, end: within.end }
     }
 
-    /// All columns or rows of the regions.
+    /// The columns or rows that contain all regions.
     pub(super) const fn whole(self) -> Range<u32> {
         self.from..self.end
     }
@@ -94,7 +94,7 @@ impl Cut {
         Some(at.checked_sub(self.from).filter(|_| at < self.end)? / self.size)
     }
 
-    /// The columns or rows in a column of the phase.
+    /// The columns or rows of the region that the access refers to in a column of the phase.
     pub(super) fn span(self, phase: &Phase, column: u32) -> Range<u32> {
         let index = self.index + self.range.map_or(0, |range| coordinate(phase, column, range));
         self.first(index)..self.first(index.saturating_add(1))
@@ -104,7 +104,7 @@ impl Cut {
 /// Peer, expert and rows of a tile.
 type TileItem = (usize, usize, Range<usize>);
 
-/// Items of a phase on one rank.
+/// The items of a phase on one rank.
 fn items(graph: &TaskGraph, instance: &Instance, phase: PhaseId, rank: usize) -> Vec<TileItem> {
     let space = graph.spaces[graph.phases[phase].space];
     let height = match space.kind {
@@ -139,13 +139,13 @@ fn items(graph: &TaskGraph, instance: &Instance, phase: PhaseId, rank: usize) ->
     }
 }
 
-/// The rows from a source, which are consecutive.
+/// The rows of an expert that came from a source, which are consecutive.
 fn rows_from(rows: &[Row], source: usize) -> Range<usize> {
     let first = rows.partition_point(|row| row.source < source);
     first..rows.partition_point(|row| row.source <= source)
 }
 
-/// A range, cut at the multiples of a height.
+/// A range cut into pieces at the multiples of a height.
 fn cut(all: Range<usize>, height: usize) -> Vec<Range<usize>> {
     let mut pieces = Vec::new();
     let mut start = all.start;
@@ -157,7 +157,7 @@ fn cut(all: Range<usize>, height: usize) -> Vec<Range<usize>> {
     pieces
 }
 
-/// Columns of a phase: the product of some values of each range.
+/// The columns of a phase that result from some values of each range.
 fn columns(phase: &Phase, values: &[SortedSet<u32>]) -> Vec<u32> {
     let mut columns = vec![0];
     for (values, &length) in values.iter().zip(&phase.ranges) {
@@ -211,8 +211,8 @@ fn meeting(graph: &TaskGraph, id: PhaseId, range: usize, value: u32) -> Vec<(Pha
     found
 }
 
-/// The values of a range that tiles are made for: all values of a short range. Otherwise the first two and the last,
-/// because regions move along with their range, and those that meet a region that doesn't move.
+/// The values of a range for which tiles are made. For a short range, these are all values. Otherwise, they are the first two and the last,
+/// because regions move along with their range, and those whose regions meet a region that doesn't move.
 fn values(graph: &TaskGraph, phase: &Phase, range: usize, length: u32) -> SortedSet<u32> {
     if length <= ALL {
         return (0..length).collect();

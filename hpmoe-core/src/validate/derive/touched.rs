@@ -9,21 +9,21 @@ use std::ops::Range;
 /// Position of elements: tensor, rank, and a row, or an expert with its matrix.
 pub(super) type ElementRow = (TensorId, usize, usize, usize);
 
-/// The only row of a place that is not a matrix, and the only column of origins.
+/// The row range of tensors that are not matrices, whose row is part of the position; also the column range of origins.
 const ONE: Range<u32> = 0..1;
 
-/// Elements at one place.
+/// Elements at one position.
 #[derive(Clone, Debug)]
 pub(super) struct Touched {
     pub(super) place: ElementRow,
-    /// For a matrix: its rows.
+    /// The rows of an expert's or a rank's matrix; a single one for all other tensors.
     pub(super) rows: Range<u32>,
     pub(super) columns: Range<u32>,
     pub(super) write: bool,
 }
 
 impl Touched {
-    /// Whether two sets of elements at one place have a common element.
+    /// Whether two sets of elements at the same position have an element in common.
     pub(super) fn meets(&self, other: &Self) -> bool {
         let sides = [(&self.rows, &other.rows), (&self.columns, &other.columns)];
         sides.iter().all(|(a, b)| a.start < b.end && b.start < a.end)

@@ -13,9 +13,9 @@ pub(super) struct CounterValues<'a> {
     checked: &'a CheckedGraph,
     routing: &'a RoutedSlots,
     values: BTreeMap<CounterKey, u64>,
-    /// The threshold that tiles waited for, by counter.
+    /// For each counter, the threshold that tiles waited for.
     needs: BTreeMap<CounterKey, u64>,
-    /// Counters that a peer has added to. A peer may do so after this rank has ended, unless this rank waits for them.
+    /// Counters that a peer has added to. A peer may add to them after this rank has ended, unless this rank waits for them.
     by_peers: BTreeSet<CounterKey>,
 }
 

@@ -14,7 +14,7 @@ use std::ops::Range;
 pub(super) struct PlacedItem {
     /// The rank that runs it.
     pub(super) rank: usize,
-    /// Sends and arrivals: the peer. Otherwise the rank itself.
+    /// For sends and arrivals, the peer; otherwise the rank itself.
     pub(super) peer: usize,
     /// The rank that received the rows, and the number of the expert there.
     pub(super) owner: usize,
@@ -26,7 +26,7 @@ pub(super) struct PlacedItem {
     /// The rank that the rows' tokens belong to, and their slots there.
     pub(super) source: usize,
     pub(super) slots: Vec<usize>,
-    /// Blocks: their tokens, counted from the chunk's first.
+    /// For blocks, their tokens, counted from the first token of the chunk.
     pub(super) tokens: Range<usize>,
     pub(super) chunk: usize,
 }
@@ -36,13 +36,13 @@ pub(super) struct PlacedItem {
 pub(super) struct PhaseTile {
     pub(super) phase: PhaseId,
     pub(super) item: PlacedItem,
-    /// Flat index over the constant ranges of the phase, outermost first.
+    /// The column: an index over all constant ranges of the phase, the outermost first.
     pub(super) column: usize,
 }
 
 /// The items of all spaces that phases run over, for one routing.
 pub(super) struct Items {
-    /// By rank: the groups of each space.
+    /// For each rank, the groups of each space.
     by_rank: Vec<HashMap<SpaceId, Vec<Vec<PlacedItem>>>>,
 }
 
@@ -58,7 +58,7 @@ impl Items {
     }
 }
 
-/// A tile, and the turn in which a core makes it.
+/// A tile, with the number of the turn in which a core makes it; 0 without turns.
 pub(super) type TurnTile = (usize, PhaseTile);
 
 /// The tiles of an entry on a rank that one core makes, in order. `orders` is the result of [`orders`].
@@ -108,7 +108,7 @@ pub(super) fn tiles_of_core(
     mine.map(tile).collect()
 }
 
-/// The turns of a pair's pieces, if peers take turns.
+/// The turns of a pair's pieces; `None` if peers don't take turns.
 fn piece_turns(
     graph: &TaskGraph,
     schedule: &Schedule,
@@ -122,8 +122,8 @@ fn piece_turns(
     Some(PairTurns::new(rows, turn as usize).of_pieces(height))
 }
 
-/// The item at a position of the walk over `items` items. Row tiles are walked starting with the first that begins with
-/// the rank's own rows, or in arrival order.
+/// The item at a position of the walk over `items` items. Row tiles are walked in arrival order, or starting with the first one that begins
+/// with the rank's own rows.
 fn walk(
     graph: &TaskGraph,
     schedule: &Schedule,
@@ -156,7 +156,7 @@ pub(super) fn orders(schedule: &Schedule, routing: &RoutedSlots) -> Vec<Vec<usiz
     (0..routing.ranks).map(of_rank).collect()
 }
 
-/// Number of items before a group. Experts are counted in the order of queues, and for each expert peer by peer.
+/// Number of items of a space before a group. Groups are ordered by expert, in the order of queues, and then by peer.
 fn counted_before(
     groups: &[Vec<PlacedItem>],
     number: usize,
@@ -193,7 +193,7 @@ pub(super) fn tiles_of_phase(
     items.flat_map(|item| (0..columns).map(move |column| PhaseTile { phase, item: item.clone(), column })).collect()
 }
 
-/// Items of a space on a rank, by group: by local expert; by pair (peer, then expert); or all blocks.
+/// The items of a space on a rank, for each group. Groups are local experts, pairs (by peer, then by expert), or chunks.
 fn groups(graph: &TaskGraph, routing: &RoutedSlots, space: SpaceId, rank: usize) -> Vec<Vec<PlacedItem>> {
     let space = graph.spaces[space];
     let height = space.height.number() as usize;
@@ -307,7 +307,7 @@ fn blocks(routing: &RoutedSlots, rank: usize, chunk: usize, height: usize) -> Ve
     cut.map(|tokens| of_tokens(rank, chunk, tokens)).collect()
 }
 
-/// One item, if a later chunk reuses the memory of this one.
+/// The one item of a chunk whose memory a later chunk reuses; empty for other chunks.
 fn word(routing: &RoutedSlots, rank: usize, chunk: usize) -> Vec<PlacedItem> {
     let taken = chunk + CHUNK_BUFFERS < routing.chunks;
     if taken { vec![of_tokens(rank, chunk, 0..0)] } else { Vec::new() }

@@ -1,4 +1,4 @@
-//! The version of each cell that a tile reads or overwrites.
+//! The version of each cell of memory that a tile reads or overwrites.
 
 use super::routing::HALF;
 use super::{PhaseTile, RoutedSlots, groups};
@@ -7,10 +7,10 @@ use crate::graph::{CHUNK_BUFFERS, Columns, Phase, RowKind, Rows, TaskGraph};
 use crate::ids::{Id, TensorId};
 use std::collections::{BTreeSet, HashMap};
 
-/// A part of a row that no tile cuts: tensor, rank, row, and the part's first column.
+/// A cell: a part of a row that no tile cuts, given by tensor, rank, row, and the part's first column.
 type Cell = (TensorId, usize, usize, usize);
 
-/// The versions that a tile met when phases ran one after another.
+/// The versions of cells that a tile met when phases ran one after another.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Met {
     /// Number of each cell that the tile reads, and its version.
@@ -118,9 +118,9 @@ impl Versions {
 /// The boundaries of tiles in tensors. Columns between two boundaries are touched together or not at all: they form one
 /// cell of a row.
 struct Cuts {
-    /// By tensor: the first column of each cell, then the end of the last one.
+    /// For each tensor, the first column of each cell, then the end of the last one.
     columns: Vec<Vec<usize>>,
-    /// By tensor: a number of rows of an expert's matrix that divides every tile of the matrix.
+    /// For each tensor, a number of rows of an expert's matrix that divides every tile of the matrix.
     matrix_rows: Vec<usize>,
 }
 

@@ -1,4 +1,4 @@
-//! The progress of a route that the kernel makes.
+//! The progress of a route that the kernel makes, during a run.
 
 use super::counters::CounterValues;
 use super::{Failure, PhaseTile, RoutedSlots};
@@ -7,25 +7,25 @@ use crate::graph::MadeRoute;
 use crate::ids::{PartId, PhaseId};
 use crate::schedule::{CoreKind, Entry, Order, Schedule};
 
-/// The progress of the tables of all ranks.
+/// The progress of making the tables of the route on all ranks.
 pub(super) struct RouteProgress<'a> {
     made: Option<&'a MadeRoute>,
     /// Phases that write ids.
     writers: Vec<PhaseId>,
-    /// By rank: number of tiles that have yet to write ids.
+    /// For each rank, the number of tiles that have yet to write ids.
     unwritten: Vec<usize>,
     /// Number of vector cores that have not yet reached the route.
     missing: usize,
 }
 
-/// The progress of one core.
+/// The progress of one core with the route.
 #[derive(Clone, Copy)]
 pub(super) struct RouteTurn {
     pub(super) rank: usize,
     kind: CoreKind,
-    /// Number of tiles before the route in its queue; `None` if the core never reaches the route.
+    /// Number of tiles before the route in the core's queue; `None` if the core never reaches the route.
     at: Option<usize>,
-    /// Whether it has sent its counts, and whether it has seen the tables.
+    /// Whether the core has sent its counts. `done` says whether it has seen the tables.
     told: bool,
     done: bool,
 }

@@ -1,4 +1,4 @@
-//! The experts of tokens.
+//! The experts of tokens in a random routing.
 
 use super::Random;
 use crate::graph::{CHUNK_BUFFERS, Sizes};
@@ -13,8 +13,8 @@ pub(in crate::validate) struct RoutedSlots {
     pub(super) top_k: usize,
     /// Number of tokens of each rank, in all chunks.
     tokens: Vec<usize>,
-    /// By source, then by owner, chunk and the owner's expert: slots (token * top_k + k), ascending. Tokens are counted
-    /// from the chunk's first.
+    /// By source, then by owner, chunk and the owner's expert: the slots (token * top_k + k), ascending. Tokens are counted from the first
+    /// token of the chunk.
     pub(super) slots: Vec<Vec<Vec<usize>>>,
 }
 
@@ -22,8 +22,7 @@ pub(in crate::validate) struct RoutedSlots {
 pub(super) const HALF: usize = 1 << 24;
 
 impl RoutedSlots {
-    /// A random routing: ranks have any number of tokens, and experts are chosen evenly or with favourites, which may
-    /// differ between ranks.
+    /// A random routing. Ranks have any number of tokens. Experts are chosen evenly or with preferences, which may differ between ranks.
     pub(in crate::validate) fn random(sizes: &Sizes, ranks: usize, random: &mut Random) -> Self {
         let physical = sizes.physical_experts(ranks);
         let favourites = 1 + random.index(physical);

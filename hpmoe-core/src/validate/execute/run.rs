@@ -33,7 +33,7 @@ struct CoreProgress<'a> {
     next: usize,
     running: bool,
     route: RouteTurn,
-    /// If speed decides, the core with the highest speed runs next.
+    /// The speed of the core: if speed decides, the fastest core that can continue runs next.
     speed: usize,
 }
 

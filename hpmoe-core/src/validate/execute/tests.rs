@@ -180,7 +180,7 @@ fn peers_that_take_turns_are_served() {
     }
 }
 
-/// The deal of tiles of products moves on from round to round, by the same number for gate and up.
+/// The deal of products' tiles shifts in each round, by the same number of cores for gate and up.
 #[test]
 fn tiles_that_move_on_run() {
     for (checked, rotation) in [(moe_ffn(&Layer::TINY), 1), (moe_ffn(&Layer::TINY), 2), (moe_backward(&Layer::TINY), 2)]
@@ -410,8 +410,8 @@ fn one_core_has_all_words_of_a_rank() {
     assert!(shared > 0, "several cores share a queue with words");
 }
 
-/// A wait for a row tile's counter in a phase over whole experts: an expert has many row tiles or none, so no single
-/// counter is meant. The run reports this instead of panicking.
+/// A wait for a row tile's counter in a phase over whole experts: an expert has many row tiles or none, so the wait selects no single
+/// counter. The run reports this instead of panicking.
 #[test]
 fn a_counter_that_a_tile_has_none_of_is_told() {
     let checked = moe_backward(&Layer::TINY);

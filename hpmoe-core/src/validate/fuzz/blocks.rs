@@ -11,11 +11,10 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Size of a block: the numbers that share kernels' valid schedules and routings. A number means the same schedule in
-/// every run.
+/// Number of consecutive schedule numbers that share kernels' valid schedules and routings. A number means the same schedule in every run.
 pub(super) const BLOCK: u64 = 10_000;
 
-/// The numbers to try.
+/// The numbers of schedules to try.
 pub(super) struct Numbers {
     from: u64,
     count: u64,
@@ -24,7 +23,7 @@ pub(super) struct Numbers {
 }
 
 impl Numbers {
-    /// Reads a variable of the environment, `<variable>_FROM`, and `<variable>_KEPT`.
+    /// Reads the environment variables `variable`, `<variable>_FROM` and `<variable>_KEPT`.
     pub(super) fn new(variable: &str, usual: u64) -> Self {
         let number = |name: &str, usual: u64| {
             let Ok(text) = std::env::var(name) else { return usual };

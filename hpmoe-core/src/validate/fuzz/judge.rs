@@ -34,8 +34,8 @@ impl Judge {
         Self { groups: numbers.map(group).collect() }
     }
 
-    /// How a schedule fails on one routing of each kind; `None` if it does not. The numbers of ranks are those whose
-    /// orders differ from the valid schedule's. If something else was changed, they are all numbers in turn.
+    /// The failure of a schedule on one routing of each kind; `None` if there is none. If only orders differ from the valid schedule's,
+    /// routings with the numbers of ranks of these orders are used, otherwise routings with all numbers of ranks.
     pub(super) fn failure(
         &self,
         checked: &CheckedGraph,
@@ -56,7 +56,7 @@ impl Judge {
         runs.find_map(|(routing, reference)| run_against(reference, checked, schedule, routing, random).err())
     }
 
-    /// How a schedule fails on any of all routings; `None` if it does not.
+    /// The failure of a schedule on any routing; `None` if there is none.
     pub(super) fn failure_anywhere(
         &self,
         checked: &CheckedGraph,
@@ -73,7 +73,8 @@ impl Judge {
     }
 }
 
-/// Few and many tokens, on equal and unequal ranks, to all experts, to some, and to as few as possible.
+/// Routings with few and with many tokens, with equal and with unequal numbers of tokens per rank, and to all, some or as few experts as
+/// possible.
 fn routings(sizes: &Sizes, ranks: usize, random: &mut Random) -> [RoutedSlots; KINDS] {
     let (experts, top_k) = (sizes.physical_experts(ranks), sizes.top_k);
     let most = sizes.tokens.min(TOKENS);

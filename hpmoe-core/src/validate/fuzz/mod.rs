@@ -109,12 +109,11 @@ fn changed_schedules_that_are_accepted_run_right() {
     assert!(tally.total(Verdict::RefusedWrong) * 10 > count, "most break it: {}", tally.line());
 }
 
-/// Number of kernels that share the values of all choices. Each of them tries some of the values, unless
-/// `HPMOE_CHOICES` is more than usual.
+/// Number of kernels that together try all values of all choices. If `HPMOE_CHOICES` is more than usual, each kernel tries all values.
 const SHARING: usize = 12;
 
-/// Values of single choices, and random values of all choices. `HPMOE_CHOICES` is the number of the latter for each
-/// kernel; if it is more than usual, each kernel also tries all of the former.
+/// Tries single choices with each value, and random values of all choices at once. `HPMOE_CHOICES` is the number of random combinations per
+/// kernel; if it is more than usual, each kernel also tries every single value.
 #[test]
 fn schedules_of_all_choices_are_accepted() {
     let usual = 2;
@@ -150,7 +149,7 @@ fn schedules_of_all_choices_are_accepted() {
     }
 }
 
-/// Every schedule that is judged right runs: a schedule that must fail does so for every number of ranks.
+/// Every schedule that the judge accepts runs. A schedule that must fail does so for every number of ranks.
 #[test]
 fn the_judge_sees_what_is_missing() {
     for subject in subjects() {

@@ -195,7 +195,7 @@ fn each_use(schedule: &mut Schedule, counter: CounterId, change: impl Fn(&mut Co
     }
 }
 
-/// The phases that are walked together with one.
+/// The phases that are walked together with this phase.
 fn run_of(schedule: &Schedule, phase: PhaseId) -> Vec<PhaseId> {
     let ids: Vec<PhaseId> = schedule.phases.ids().collect();
     let runs = ids.chunk_by(|_, &next| schedule.phases[next].joins_previous);

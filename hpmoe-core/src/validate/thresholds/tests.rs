@@ -72,7 +72,7 @@ fn a_signal_to_one_of_two_counters_of_a_tensor_is_found() {
     assert_eq!(found, unawaited.collect::<Vec<_>>());
 }
 
-/// Signals without a wait would change the counters of a later launch.
+/// A signal that rows are no longer read must be awaited: without a wait, it would change a counter of a later launch.
 #[test]
 fn what_tells_that_rows_are_no_longer_read_is_awaited() {
     let checked = chunked(&Layer::TINY, 4);

@@ -11,7 +11,7 @@ use crate::schedule::{CoreKind, Entry, Order, Schedule, chunk};
 pub(super) struct CounterUses {
     signals: SortedSet<(PhaseId, CounterId, Index)>,
     pub(super) waits: SortedSet<(PhaseId, CounterId, Index)>,
-    /// The counter that the route waits for.
+    /// The counter of the ids that the route waits for.
     ids: Option<CounterId>,
 }
 
@@ -40,8 +40,7 @@ pub(super) struct OrderGraph<'a> {
     checked: &'a CheckedGraph,
     order: &'a Order,
     entries: Vec<Entry>,
-    /// By entry: the first of the entries that it is walked together with, or takes turns with. That entry stands for
-    /// all of them.
+    /// For each entry, the first of the entries that it is walked together with, or takes turns with. That entry stands for all of them.
     heads: Vec<usize>,
     by_phase: Arena<PhaseId, Vec<usize>>,
     list: Vec<(u32, u32)>,
@@ -64,7 +63,7 @@ impl<'a> OrderGraph<'a> {
         Self { checked, order, entries, heads, by_phase, list: Vec::new() }
     }
 
-    /// The entries of a cycle, if there is one: each comes before the next, and the last before the first.
+    /// The entries of a cycle in order; `None` if there is no cycle.
     pub(super) fn cycle(mut self, uses: &CounterUses) -> Option<Vec<Entry>> {
         self.queues();
         self.signals(uses);
@@ -77,7 +76,7 @@ impl<'a> OrderGraph<'a> {
         Some(nodes.into_iter().filter_map(|node| self.entries.get(node).copied()).collect())
     }
 
-    /// An entry comes after the previous one in its queue.
+    /// Adds the order of queues: an entry comes after the previous one in its queue.
     fn queues(&mut self) {
         let mut first = 0;
         for (_, queue) in self.order.queues.iter() {
@@ -90,7 +89,7 @@ impl<'a> OrderGraph<'a> {
         }
     }
 
-    /// A counter is complete after all entries that signal it.
+    /// Adds the order of signals: a counter is complete after all entries that signal it.
     fn signals(&mut self, uses: &CounterUses) {
         for &(phase, counter, index) in &uses.signals {
             for number in self.by_phase[phase].clone() {
@@ -100,7 +99,7 @@ impl<'a> OrderGraph<'a> {
         }
     }
 
-    /// An entry comes after the counters that it waits for.
+    /// Adds the order of waits: an entry comes after the counters that it waits for.
     fn waits(&mut self, uses: &CounterUses) {
         for &(phase, counter, index) in &uses.waits {
             for number in self.by_phase[phase].clone() {
@@ -110,8 +109,8 @@ impl<'a> OrderGraph<'a> {
         }
     }
 
-    /// A tile of once-sent tokens may belong to any expert up to that of the waiting entry, so the counters of each
-    /// expert come after those of the expert before it.
+    /// Adds the order of once-sent rows: a tile of such rows may belong to any expert up to that of the waiting entry, so the counters of
+    /// each expert come after those of the previous expert.
     fn once_tiles(&mut self, uses: &CounterUses) {
         for &(_, counter, _) in uses.waits.iter().filter(|(_, _, index)| *index == Index::OnceTiles) {
             for expert in 1..self.expert_chunks() {
@@ -120,7 +119,7 @@ impl<'a> OrderGraph<'a> {
         }
     }
 
-    /// An entry that writes memory of an earlier chunk comes after the word that frees that chunk.
+    /// Adds the order of reused memory: an entry that writes memory of an earlier chunk comes after the word that frees that chunk.
     fn reuse(&mut self) {
         let Some(reuse) = self.checked.reuse() else { return };
         for (number, entry) in self.entries.clone().into_iter().enumerate() {
@@ -134,9 +133,9 @@ impl<'a> OrderGraph<'a> {
         }
     }
 
-    /// The tables are complete when the vector cores of all ranks have reached the route and all ids are complete. In
-    /// every queue, all entries after the route come after the tables. Earlier entries of matrix cores' queues need not
-    /// come before the tables.
+    /// Adds the order of the route. The tables are complete when the vector cores of all ranks have reached the route and all ids are
+    /// complete. In every queue, all entries after the route come after the tables. Entries before the route in queues of matrix cores need
+    /// not come before the tables.
     fn route(&mut self, uses: &CounterUses) {
         let queues = self.order.queues.len();
         let Some(routed_at) = self.order.routed_at.as_ref().filter(|at| at.len() == queues) else { return };
