@@ -12,7 +12,7 @@ pub struct Unused {
     pub at: Span,
     /// A description of the unused item.
     pub message: String,
-    /// The way out.
+    /// What the user can do about it.
     pub help: &'static str,
 }
 

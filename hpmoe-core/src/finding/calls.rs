@@ -72,7 +72,7 @@ pub(crate) enum CallFault {
     WrittenMatrix { tensor: String },
     /// A function of the module with the name under which it uses a task of the library.
     DeclaredAndUsed { name: String, task: String },
-    /// Accessors that don't follow one another.
+    /// Accessors in the wrong order, or two of them for rows or for columns.
     AccessorOrder,
     /// A tile of a tile of a matrix whose outer accessor does not state its number of rows.
     OuterWithoutRows { tensor: String },
@@ -97,7 +97,7 @@ pub(crate) enum CallFault {
     OnceArrivals { task: String },
     /// A task that looks up rows through the route and is not a put.
     NotAPut { task: String },
-    /// A put between rows that no put connects.
+    /// A put of parts of rows, or between rows that no put connects.
     UnknownPut,
 }
 

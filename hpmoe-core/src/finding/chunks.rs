@@ -27,7 +27,7 @@ pub(crate) enum ChunkFault {
     SlotsOfAll { tensor: String, chunk: String },
     /// Experts' matrices that each chunk overwrites.
     Overwritten { tensor: String, chunk: String },
-    /// A sum over all chunks that one of them reads.
+    /// A call in the loop over chunks reads a sum over all chunks, which is complete only after the last.
     SumRead { tensor: String, chunk: String },
     /// A tensor of the loop that no call reads.
     Unread { tensor: String },

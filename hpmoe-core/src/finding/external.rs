@@ -11,7 +11,7 @@ pub(crate) enum ExternalFault {
     Twice { argument: String },
     /// A text that is not a path relative to the package.
     Path { path: String },
-    /// A text that is not a name of C++.
+    /// A text that is not the name of a C++ function.
     Function { name: String },
     /// A tolerance or a time that is not more than zero.
     NotPositive { argument: &'static str, value: f32 },

@@ -204,7 +204,7 @@ impl Nest {
         self.expert.as_deref() == Some(variable)
     }
 
-    /// The side that a rank expression means, if either.
+    /// The side whose rank an expression in an argument names; `None` for any other rank.
     pub(super) fn side(&self, rank: &Rank) -> Option<Side> {
         match rank {
             Rank::Variable(name) if *name == self.source => Some(Side::Source),

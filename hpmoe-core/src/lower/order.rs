@@ -40,7 +40,7 @@ enum LoopPart {
     Target,
     /// Rows of an expert.
     Expert,
-    /// A row tile, a piece or a block.
+    /// One of the items of the call's iteration space: a row tile, a piece or a block.
     Item,
     /// One of the ranges around a call, whose steps are column tiles.
     Columns(Steps),

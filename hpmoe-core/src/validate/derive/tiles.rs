@@ -38,7 +38,7 @@ pub(super) fn tiles(graph: &TaskGraph, instance: &Instance) -> Vec<Tile> {
     tiles
 }
 
-/// The value of one range in a column; the outermost range comes first.
+/// The step of one of a phase's ranges in which a column is computed. Columns are numbered with the first range outermost.
 fn coordinate(phase: &Phase, column: u32, range: usize) -> u32 {
     let inner: u32 = phase.ranges[range + 1..].iter().product();
     column / inner % phase.ranges[range]

@@ -210,7 +210,7 @@ fn touched_cells(
     touched
 }
 
-/// The value of one range in a flat column index; the outermost range comes first.
+/// The step of one of a phase's ranges in which a column is computed. Columns are numbered with the first range outermost.
 fn coordinate(phase: &Phase, column: usize, range: usize) -> usize {
     let inner: usize = phase.ranges[range + 1..].iter().map(|&range| range as usize).product();
     column / inner % phase.ranges[range] as usize
