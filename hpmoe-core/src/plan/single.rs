@@ -4,8 +4,9 @@ use crate::graph::Task;
 use crate::ids::{Id as _, ValueId};
 use hpmoe_kernels::op::{Device, Routine, Sizes};
 
-/// For each parameter, then for each step, whether its value is a single row for all rows of a piece. It is if an operation takes it as one
-/// row. So are values with the same rows: those that such a value is computed from, and those computed from it alone.
+/// For each parameter, then for each step: whether its value is a single row for all rows of a piece. That is so for a value that an
+/// operation takes as one row, and for all values with the same rows: those that it is computed from and those computed from it, unless the
+/// operation changes the number of rows.
 pub(super) fn single_rows(task: &Task) -> Vec<bool> {
     let first_step = task.params.len();
     // For each value, one value that stands for all values with the same rows.
