@@ -50,7 +50,7 @@ impl Ladder {
 
 /// The columns of products.
 pub(super) const PRODUCT_COLUMNS: Ladder =
-    Ladder { name: "TILE_N", values: &[32, 64, 128, 256], first: 3, least: 2, even: None, gain: 0.005 };
+    Ladder { name: "TILE_N", values: &[32, 64, 128, 256], first: 3, least: 1, even: None, gain: 0.005 };
 
 /// The rows of products.
 pub(super) const PRODUCT_ROWS: Ladder =
@@ -58,9 +58,13 @@ pub(super) const PRODUCT_ROWS: Ladder =
 /// The rows of products in kernels that also have gradients. Gradient tiles are more than half of the work there, and have all rows of an
 /// expert with any size.
 pub(super) const ROWS_BESIDE_GRADIENTS: Ladder = Ladder { even: Some(0.011), ..PRODUCT_ROWS };
-/// The part of the estimated latency that tiles of products must save if they have fewer rows than the first ones. They save most in layers that
-/// mainly send rows. With 0.02, some layers take up to 14 % longer if tokens are distributed unevenly.
-pub(super) const GAIN_OF_LOW_TILES: f64 = 0.05;
+/// Rows and columns with which a tile of a product is multiplied for as long as its operands are read. Smaller tiles must save
+/// [`GAIN_OF_SMALL_TILES`].
+pub(super) const FULL_TILE: usize = 128;
+/// The part of the estimated latency that tiles of products must save if they have fewer rows or columns than [`FULL_TILE`]. Tiles with fewer
+/// rows save most in layers that mainly send rows, and tiles with fewer columns where experts have few columns. With 0.02, some layers take up
+/// to 14 % longer if tokens are distributed unevenly.
+pub(super) const GAIN_OF_SMALL_TILES: f64 = 0.05;
 
 /// The rows of puts. Puts of short rows need many rows: a put of 1 KiB takes as long as one of 4 KiB.
 pub(super) const PUTS: Ladder =

@@ -3,8 +3,8 @@
 use super::expected::Expected;
 use super::fit::fitted;
 use super::ladders::{
-    BYTES_OF_PUTS, FEW_PUTS, FEW_ROWS, GAIN_OF_FEW_PUTS, GAIN_OF_LARGE_PUTS, GAIN_OF_LOW_TILES, Ladder, MANY_PUTS,
-    NARROW, ROWS_BESIDE_GRADIENTS, ROWS_OF_PUTS,
+    BYTES_OF_PUTS, FEW_PUTS, FEW_ROWS, FULL_TILE, GAIN_OF_FEW_PUTS, GAIN_OF_LARGE_PUTS, GAIN_OF_SMALL_TILES, Ladder,
+    MANY_PUTS, NARROW, ROWS_BESIDE_GRADIENTS, ROWS_OF_PUTS,
 };
 use super::latency::Latency;
 use crate::analyze::CheckedGraph;
@@ -227,7 +227,7 @@ impl<'a> Search<'a> {
         let gain = match ladder.name {
             "PUT" if to > from && value * FEW_PUTS > self.rows => GAIN_OF_FEW_PUTS,
             "PUT" if to > from && is_large(value, self.row_bytes) => GAIN_OF_LARGE_PUTS,
-            "TILE_M" if to < ladder.first => GAIN_OF_LOW_TILES,
+            "TILE_M" | "TILE_N" if to < from && value < FULL_TILE => GAIN_OF_SMALL_TILES,
             _ => return ladder,
         };
         Ladder { gain, even: Some(gain), ..ladder }
