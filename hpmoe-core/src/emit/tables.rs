@@ -89,6 +89,7 @@ fn kernel(
     let expert_orders = match schedule.expert_orders {
         ExpertOrders::Number => quote!(Number),
         ExpertOrders::Load => quote!(Load),
+        ExpertOrders::LoadFrom(ranks) => quote!(LoadFrom(#ranks)),
         ExpertOrders::LightestFirstFrom(ranks) => quote!(LightestFirstFrom(#ranks)),
     };
     let origins = graph.phases.iter().any(|(_, phase)| {

@@ -9,6 +9,7 @@ mod cost;
 mod deal;
 mod elide;
 mod estimate;
+mod expert_orders;
 mod groups;
 mod joins;
 mod lightest;

@@ -4,8 +4,8 @@ use super::arrival::by_arrival;
 use super::bands::bands;
 use super::cost::EntryCosts;
 use super::elide::elide;
+use super::expert_orders::expert_orders;
 use super::joins::joins;
-use super::lightest::lightest_first;
 use super::list::list;
 use super::preceding::preceding;
 use super::read_ahead::read_ahead;
@@ -14,11 +14,10 @@ use super::rotation::rotation;
 use super::route::route;
 use super::{Choices, ChunkedOrders, Cores, Order, PhaseSchedule, Schedule};
 use crate::analyze::CheckedGraph;
-use crate::graph::{SpaceKind, TaskGraph};
+use crate::graph::TaskGraph;
 use crate::ids::{Arena, PhaseId, RoleId};
 use crate::target::Target;
 use hpmoe_kernels::op::TaskKind;
-use hpmoe_kernels::route::ExpertOrders;
 use std::ops::RangeInclusive;
 
 /// The maximum number of ranks that schedules are made for, limited by the device library (`kernels/include/hpmoe/core.h`).
@@ -83,13 +82,7 @@ fn with_orders(
     }
     let routed = launches.iter_mut().map(|(checked, orders)| route(checked, &mut phases, orders));
     let routed_after = routed.fold(None, |first, wait| first.or(wait));
-    // A once-sent token is stored under its lowest-numbered expert, so experts then run in the order of their numbers.
-    let sends_once = graph.spaces.iter().any(|(_, space)| space.kind == SpaceKind::SendsOnce);
-    let expert_orders = match lightest_first(graph, &costs, cores.aic, choices) {
-        _ if !choices.by_load || sends_once => ExpertOrders::Number,
-        Some(ranks) => ExpertOrders::LightestFirstFrom(ranks),
-        None => ExpertOrders::Load,
-    };
+    let expert_orders = expert_orders(graph, &costs, cores.aic, choices);
     let mut launches = launches.into_iter().map(|(checked, orders)| (checked.graph().sizes.chunks, orders));
     let orders = launches.next().map(|(_, orders)| orders).unwrap_or_default();
     let chosen = launches.map(|(chunks, orders)| ChunkedOrders { chunks, orders }).collect();
@@ -137,7 +130,7 @@ pub fn rank_counts(graph: &TaskGraph) -> Vec<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::{Layer, moe_ffn, once};
+    use crate::fixture::{Layer, moe_ffn};
 
     #[test]
     fn every_divisor_has_an_order() {
@@ -155,20 +148,6 @@ mod tests {
     fn the_device_library_has_room_for_as_many_ranks() {
         let header = include_str!("../../../kernels/include/hpmoe/core.h");
         assert!(header.contains(&format!("constexpr uint32_t MAX_RANKS = {MAX_RANKS};")));
-    }
-
-    #[test]
-    fn experts_run_by_load_unless_it_is_not_chosen_or_tokens_are_sent_once() {
-        let orders = |checked: &CheckedGraph, choices: &str| {
-            schedule_with(checked, &Target::ascend_a3(), &Choices::read(choices).unwrap()).expert_orders
-        };
-        let (layer, once) = (moe_ffn(&Layer::SMALL), once(&Layer::SMALL));
-        assert_eq!(orders(&layer, ""), ExpertOrders::Load);
-        assert_eq!(orders(&layer, "lightest_first=2"), ExpertOrders::LightestFirstFrom(2));
-        for (checked, choices) in [(&layer, "by_load=false"), (&once, "")] {
-            assert_eq!(orders(checked, choices), ExpertOrders::Number);
-            assert_eq!(orders(checked, &format!("lightest_first=2 {choices}")), ExpertOrders::Number);
-        }
     }
 
     #[test]

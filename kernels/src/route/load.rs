@@ -20,6 +20,8 @@ pub enum ExpertOrders {
     Number,
     /// [`ExpertOrder::Load`] for any number of ranks.
     Load,
+    /// [`ExpertOrder::Load`] from this number of ranks on, [`ExpertOrder::Number`] below.
+    LoadFrom(u32),
     /// [`ExpertOrder::LightestFirst`] from this number of ranks on, [`ExpertOrder::Mixed`] below.
     LightestFirstFrom(u32),
 }
@@ -29,10 +31,11 @@ impl ExpertOrders {
     #[must_use]
     pub const fn on(self, ranks: u32) -> ExpertOrder {
         match self {
+            Self::LoadFrom(fewest) if ranks < fewest => ExpertOrder::Number,
             Self::Number => ExpertOrder::Number,
             Self::LightestFirstFrom(fewest) if ranks >= fewest => ExpertOrder::LightestFirst,
             Self::LightestFirstFrom(_) => ExpertOrder::Mixed,
-            Self::Load => ExpertOrder::Load,
+            Self::Load | Self::LoadFrom(_) => ExpertOrder::Load,
         }
     }
 }

@@ -33,6 +33,7 @@ pub(super) fn field(schedule: &mut Schedule, known: &Known, random: &mut Random)
             let all = [
                 ExpertOrders::Number,
                 ExpertOrders::Load,
+                ExpertOrders::LoadFrom(2),
                 ExpertOrders::LightestFirstFrom(1),
                 ExpertOrders::LightestFirstFrom(u32::MAX),
             ];
