@@ -10,9 +10,9 @@ use hpmoe_kernels::{Element, Experts, Matrix, Once, PerRank, Rank, Ranks, Receiv
 /// One rank's part of a tensor argument.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct RankPart {
-    /// The address of its first element.
+    /// Address of the part's first element.
     pub(crate) address: u64,
-    /// Rows or experts; of a matrix, rows.
+    /// Number of rows; for a tensor with rows for each expert, number of experts.
     pub(crate) count: usize,
 }
 
@@ -52,29 +52,29 @@ pub struct Argument<'a> {
     pub(crate) element: ElementType,
     pub(crate) columns: usize,
     pub(crate) kind: RowKind,
-    /// The ranks of the group that the tensor was made for, with those whose parts are here.
+    /// Ranks of the group that the tensor was made for. Only ranks of this process have parts.
     pub(crate) ranks: Ranks,
     parts: PerRank<RankPart>,
     pub(crate) writable: bool,
-    /// Whether the parts lie in the memory of each rank's NPU.
+    /// Whether each part lies in the memory of its rank's NPU.
     pub(crate) on_npus: bool,
     /// The borrowed tensors, which are `Cell`s: neither `Send` nor `Sync`.
     borrow: PhantomData<&'a Cell<()>>,
 }
 
 impl<'a> Argument<'a> {
-    /// The launch reads `tensor`, which the taskflow calls `name`.
+    /// An argument for a tensor that the launch reads. `name` is the tensor's name in the taskflow.
     pub fn read<X: TensorArgument>(name: &'static str, tensor: &'a X) -> Self {
         tensor.argument(name, false)
     }
 
-    /// The launch writes `tensor`, which the taskflow calls `name`.
+    /// An argument for a tensor that the launch writes. `name` is the tensor's name in the taskflow.
     pub fn write<X: TensorArgument>(name: &'static str, tensor: &'a mut X) -> Self {
         tensor.argument(name, true)
     }
 
-    /// A tensor that another library owns, given by the addresses of its parts on the ranks of this process. The
-    /// taskflow calls it `name`.
+    /// An argument for a tensor that another library owns. `parts` has the address of each local rank's part, and
+    /// `name` is the tensor's name in the taskflow.
     ///
     /// # Safety
     ///
@@ -105,17 +105,17 @@ impl<'a> Argument<'a> {
         Self { on_npus: true, ..unsafe { Self::from_raw(name, tensor, parts) } }
     }
 
-    /// The part of a rank that is here.
+    /// The tensor's part on `rank`, which is a rank of this process.
     pub(crate) fn part(&self, rank: Rank) -> RankPart {
         self.parts[rank]
     }
 
-    /// The parts that are here.
+    /// The tensor's parts on the ranks of this process.
     pub(crate) fn places(&self) -> Vec<RankPart> {
         self.parts.iter().copied().collect()
     }
 
-    /// Bytes of that part.
+    /// Number of bytes of the tensor's part on `rank`.
     pub(crate) fn bytes(&self, rank: Rank) -> usize {
         let rows = match self.kind {
             RowKind::Expert(height) => self.part(rank).count * height as usize,
@@ -170,7 +170,8 @@ pub trait TensorArgument: sealed::Sealed {
     fn like(argument: &Argument<'_>, route: Option<&Route>) -> Self;
 }
 
-/// Tensors of rows: what a row is for, and that is all.
+/// Implements [`TensorArgument`] for tensors whose argument differs only in its [`RowKind`] and in how `like` makes a
+/// new tensor.
 macro_rules! rows {
     ($($tensor:ident: $kind:ident, $like:expr;)*) => {$(
         impl<T: Element, const C: usize> TensorArgument for PerRank<$tensor<T, C>> {
@@ -217,12 +218,13 @@ fn received_like<T: Element, const C: usize>(
     }
 }
 
-/// The route of a kernel that takes tensors which only a route of the host describes.
+/// The route that sizes a tensor of slots or once-sent rows. Only the host makes routes for such tensors, so `route` is
+/// never `None`.
 fn of_host(route: Option<&Route>) -> &Route {
     route.expect("a kernel that makes its route takes no rows of slots, nor any that were sent once")
 }
 
-/// Rows of a matrix, as tables count them. The front end refuses kernels with more.
+/// A matrix's number of rows as `u32`, the type in a kernel's tables. The front end refuses kernels with more rows.
 fn rows(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }

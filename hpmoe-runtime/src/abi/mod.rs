@@ -1,4 +1,4 @@
-//! The interface between host and kernel: `include/hpmoe/abi.h` of the device library.
+//! The interface between host and kernel: bindings of `include/hpmoe/abi.h` in the device library.
 
 pub use hpmoe_kernels::abi::*;
 

@@ -1,20 +1,20 @@
-//! Resources that a test makes unavailable.
+//! Failures that a test makes happen in a host run.
 
-/// A resource that a test makes unavailable, named by the call that asks for it.
+/// A failure that a test makes happen: a missing resource, or a wait that ends too early.
 #[doc(hidden)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum InjectedFault {
-    /// The thread of the rank.
+    /// The start of the rank's thread.
     RankThread,
-    /// The worker thread with this number; 0 is the rank's own thread.
+    /// The start of the worker thread with this number; 0 is the rank's own thread.
     WorkerThread(u32),
     /// Memory for the model of the core with this number, matrix cores first.
     Core(u32),
-    /// The stack of the core with this number.
+    /// Memory for the stack of the core with this number, matrix cores first.
     Stack(u32),
-    /// Memory that a call of the core with this number asks for.
+    /// Memory that a call of the core with this number asks for, matrix cores first.
     Call(u32),
-    /// Time: each core gives up one of its first waits although the wait is over. The wait is picked at random among
-    /// this many.
+    /// A timeout: each core gives up one of its first waits, even if that wait has been fulfilled. The number of the
+    /// wait is random, and at most this number.
     Wait(u32),
 }

@@ -36,7 +36,7 @@ struct HostRegion {
 
 #[repr(C)]
 struct HostPeers {
-    /// A `&dyn Writer`.
+    /// Pointer to a `&dyn Writer`.
     context: *const c_void,
     write: extern "C" fn(*const c_void, u32, *mut c_void, *const c_void, u32, u32) -> i32,
 }
@@ -93,7 +93,7 @@ unsafe extern "C" {
 #[derive(Debug)]
 pub struct StandardArithmetic {
     before: HostArithmetic,
-    /// Another thread has its own state.
+    /// Prevents a move to another thread, which has a floating-point state of its own.
     _of_thread: PhantomData<*const ()>,
 }
 
@@ -115,14 +115,14 @@ impl Drop for StandardArithmetic {
     }
 }
 
-/// The search for races in global memory, among the cores of ranks that run together, launch after launch.
+/// The state of the search for races in global memory: all cores of the ranks that run together, over all their launches.
 pub(crate) struct Races(NonNull<c_void>);
 
 // SAFETY: the search has its own locks; the ranks that it is made for run on threads.
 unsafe impl Sync for Races {}
 
 impl Races {
-    /// For this many ranks, with this many cores each. `None` if there is no memory.
+    /// Starts a search for `ranks` ranks with `cores` cores each. `None` if there is not enough memory.
     pub(crate) fn new(ranks: u32, cores: u32) -> Option<Self> {
         // SAFETY: the call takes two numbers, and lets no exception out.
         NonNull::new(unsafe { hpmoe_host_races_new(ranks, cores) }).map(Self)
@@ -152,22 +152,22 @@ pub(crate) struct RankRun<'a> {
     pub(crate) rank: u32,
     pub(crate) aic: u32,
     pub(crate) aiv: u32,
-    /// Threads that share the cores.
+    /// Number of threads that share the cores.
     pub(crate) threads: u32,
     /// The time for which the calling thread runs the cores without other threads.
     pub(crate) alone: Duration,
-    /// Seed for the order of everything that flags leave open.
+    /// Seed of the random order of all operations whose order flags leave open.
     pub(crate) seed: u64,
     pub(crate) regions: &'a [MemoryRegion],
-    /// The search for races that all ranks of the launch take part in; by this program's implementation of AscendC.
+    /// The search for races, shared by all ranks of the launch. Only this program's implementation of AscendC takes part in it.
     pub(crate) races: Option<&'a Races>,
     /// Writer for memory of other ranks; `None` if it is mapped into this process.
     pub(crate) writer: Option<&'a dyn Writer>,
-    /// Whether accesses that nothing orders are searched for, and everything that is left open is drawn.
+    /// Whether the run searches for races, and draws at random the order of everything that the kernel leaves open.
     pub(crate) checks: bool,
     /// The calling thread calls this periodically; the run ends once it returns true.
     pub(crate) is_over: Option<&'a (dyn Fn() -> bool + 'a)>,
-    /// The resource that a test lets be missing.
+    /// The failure that a test makes happen.
     pub(crate) fault: Option<InjectedFault>,
 }
 
@@ -178,7 +178,7 @@ impl RankRun<'_> {
         self.run_by(hpmoe_host_run, stop)
     }
 
-    /// Like [`run`](Self::run), by the implementation that the kernel was linked with.
+    /// Like [`run`](Self::run), with `host_run`: the implementation of AscendC that the kernel was linked with.
     pub(super) fn run_by(&self, host_run: HostRun, stop: &AtomicI32) -> Outcome {
         let names: Vec<CString> = self.regions.iter().map(|r| CString::new(r.name).unwrap_or_default()).collect();
         let regions: Vec<HostRegion> = self.regions.iter().zip(&names).map(|(r, name)| region(r, name)).collect();
@@ -230,14 +230,14 @@ impl RankRun<'_> {
     }
 }
 
-/// Asks whether a run is to end.
+/// Returns 1 if the run is to end, by calling the `is_over` function that `is_over` points to.
 extern "C" fn attend(is_over: *const c_void) -> i32 {
     // SAFETY: the context is that of `RankRun::run_by`, which lives until the run has ended.
     let is_over = unsafe { *is_over.cast::<&dyn Fn() -> bool>() };
     i32::from(is_over())
 }
 
-/// Hands a write to the writer of a run.
+/// Passes a write to the [`Writer`] of a run.
 extern "C" fn write(
     writer: *const c_void,
     rank: u32,
@@ -258,7 +258,7 @@ extern "C" fn write(
     WRITTEN
 }
 
-/// The fault's number in the C interface, and its target.
+/// Number of the failure in the C interface, and the number of the thread, core or waits that it concerns.
 const fn fault(fault: Option<InjectedFault>) -> (u32, u32) {
     match fault {
         None | Some(InjectedFault::RankThread) => (0, 0),
@@ -282,14 +282,14 @@ fn region(region: &MemoryRegion, name: &CStr) -> HostRegion {
     }
 }
 
-/// The text up to its first zero.
+/// The text of the result's message, up to its first zero byte.
 fn message(result: &HostResult) -> String {
     // A character of C has a sign on x86-64, and none on AArch64.
     let text: Vec<u8> = result.message.iter().map(|c| c.to_ne_bytes()[0]).take_while(|c| *c != 0).collect();
     String::from_utf8_lossy(&text).into_owned()
 }
 
-/// Number of the core among all of a rank, matrix cores first.
+/// Number of the core that the result names, among all cores of its rank: matrix cores first.
 fn core(result: &HostResult, aic: u32) -> usize {
     let first = if result.core_kind == AIV { aic } else { 0 };
     (first + result.core_index) as usize

@@ -1,4 +1,4 @@
-//! Kernels of tests: a C++ file, compiled on demand into a library with its own copy of the AscendC implementation.
+//! Kernels of tests, each a C++ file that is compiled when a test needs it. The library has its own copy of the AscendC implementation.
 #![expect(unsafe_code, reason = "a C interface")]
 
 use std::path::{Path, PathBuf};
@@ -11,11 +11,11 @@ use super::ffi::HostRun;
 use super::{Outcome, RankRun};
 use crate::EntryPoint;
 
-/// A kernel, and the implementation that it is linked with.
+/// A test's kernel, and the AscendC implementation that it is linked with.
 pub(crate) struct KernelLibrary {
     entry: EntryPoint,
     host_run: HostRun,
-    /// Keeps both functions loaded.
+    /// The library that both functions belong to. They stay loaded while it lives.
     _library: Library,
 }
 

@@ -9,6 +9,6 @@ pub(crate) struct MemoryRegion {
     pub(crate) rank: u32,
     pub(crate) symmetric: bool,
     pub(crate) writable: bool,
-    /// Whether each word shows by its value that it has come, so that accesses need no other order.
+    /// Whether each word shows by its value that it has been written, so that a reader needs no other synchronization.
     pub(crate) self_validating: bool,
 }

@@ -4,40 +4,40 @@
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(C)]
 pub struct HostStatistics {
-    /// AscendC calls of all kinds.
+    /// Number of AscendC calls of all kinds.
     pub calls: u64,
     /// Bytes moved between global and on-chip memory.
     pub dma_bytes: u64,
-    /// Copies between global and on-chip memory.
+    /// Number of copies between global and on-chip memory.
     pub dmas: u64,
-    /// `Mmad` calls, which run on the cube.
+    /// Number of `Mmad` calls, which run on the cube.
     pub mmads: u64,
-    /// Floating-point operations of the cube.
+    /// Number of floating-point operations of the cube.
     pub mmad_flops: u64,
-    /// AscendC calls that run on the vector unit.
+    /// Number of AscendC calls that run on the vector unit.
     pub vector_calls: u64,
-    /// Waits for flags.
+    /// Number of waits for flags.
     pub flag_waits: u64,
     /// Number of times that a core was scheduled. A core runs until it waits or until it yields to other cores.
     pub turns: u64,
-    /// Threads that were started. Threads are reused, so later launches start none.
+    /// Number of threads that were started. Threads are reused, so later launches start none.
     pub threads: u64,
 }
 
 impl HostStatistics {
-    /// All figures, in the order of the fields.
+    /// All counts, in the order of the fields.
     pub(crate) const fn figures(&self) -> [u64; 9] {
         let Self { calls, dma_bytes, dmas, mmads, mmad_flops, vector_calls, flag_waits, turns, threads } = *self;
         [calls, dma_bytes, dmas, mmads, mmad_flops, vector_calls, flag_waits, turns, threads]
     }
 
-    /// Makes the statistics from all figures, in the order of the fields.
+    /// Makes the statistics from all counts, in the order of the fields.
     pub(crate) const fn from_figures(figures: [u64; 9]) -> Self {
         let [calls, dma_bytes, dmas, mmads, mmad_flops, vector_calls, flag_waits, turns, threads] = figures;
         Self { calls, dma_bytes, dmas, mmads, mmad_flops, vector_calls, flag_waits, turns, threads }
     }
 
-    /// Adds another rank's.
+    /// Adds the counts of another rank.
     pub(crate) fn add(&mut self, other: &Self) {
         self.calls += other.calls;
         self.dma_bytes += other.dma_bytes;

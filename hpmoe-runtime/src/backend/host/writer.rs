@@ -1,16 +1,16 @@
-//! Writes to memory of ranks that is not mapped into this process.
+//! Writes to heaps of other ranks that are not mapped into this process.
 
-/// How memory of a rank is written.
+/// The kind of a write to another rank's memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Write {
     /// Replaces the destination's bytes.
     Put,
-    /// Adds to the destination's words.
+    /// Adds to the destination's words, which other ranks may add to as well.
     Add,
 }
 
-/// A writer for memory of ranks that is not mapped into this process, which also adds to words that several ranks add to.
+/// A writer for heaps of other ranks that are not mapped into this process.
 pub(crate) trait Writer: Sync {
-    /// Writes to an address in a region of rank `rank`. Writes to one rank arrive in the order of the calls.
+    /// Writes `from` to address `to`, in a region of rank `rank`. Writes to one rank arrive in the order of the calls.
     fn write(&self, rank: usize, to: u64, from: &[u8], how: Write);
 }

@@ -10,25 +10,25 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::NpuError;
 use super::acl::{Acl, Handle};
 
-/// The event that a launch on an NPU waits for: the end of the previous launch.
+/// The events that order the launches on one NPU: each launch waits for the end of the previous one.
 pub(super) struct Chain {
     acl: &'static Acl,
-    /// Recorded after each launch.
+    /// Event recorded after each launch.
     last: Handle,
-    /// Recorded on a stream of the caller that a launch follows.
+    /// Event recorded on a caller's stream, so that a launch can be ordered after the work there.
     before: Handle,
-    /// Whether the NPU has run a launch.
+    /// Whether the NPU has had a launch.
     launched: AtomicBool,
 }
 
-/// Held while a row of launches is put on the streams of its NPUs.
+/// Returns a lock that the caller holds while it enqueues launches on the streams of their NPUs.
 pub(crate) fn take_turn() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Chain {
-    /// The chain of a device, which this thread has set. It lives as long as the process.
+    /// The chain of device `device`, which this thread has set. It lives as long as the process.
     pub(super) fn of(acl: &'static Acl, device: i32) -> Result<Arc<Self>, NpuError> {
         static CHAINS: Mutex<Vec<(i32, Arc<Chain>)>> = Mutex::new(Vec::new());
         let mut chains = CHAINS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -41,18 +41,18 @@ impl Chain {
         Ok(chain)
     }
 
-    /// Orders later work on a stream after the work already on another one.
+    /// Orders later work on `stream` after the work already enqueued on `other`.
     pub(super) fn follow(&self, stream: Handle, other: Handle) -> Result<(), NpuError> {
         self.acl.record_event(self.before, other)?;
         self.acl.wait_for_event(stream, self.before)
     }
 
-    /// Orders later work on another stream after the last launch.
+    /// Orders later work on `other` after the last launch.
     pub(super) fn precede(&self, other: Handle) -> Result<(), NpuError> {
         self.acl.wait_for_event(other, self.last)
     }
 
-    /// Puts work on a stream that comes after the launch before it, and before the next one.
+    /// Enqueues a launch on a stream, after the previous launch on this NPU and before the next one.
     pub(super) fn link(&self, stream: Handle, launch: impl FnOnce() -> Result<(), NpuError>) -> Result<(), NpuError> {
         if self.launched.load(Ordering::Acquire) {
             self.acl.wait_for_event(stream, self.last)?;

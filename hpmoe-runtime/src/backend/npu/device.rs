@@ -12,15 +12,15 @@ use super::acl::{
 use super::chain::Chain;
 use super::on_device::OnDevice;
 
-/// Chips whose memory other processes can map by fabric handles.
+/// Prefix of the names of chips whose memory other processes can map by fabric handles.
 const WITH_FABRIC: &str = "Ascend910_93";
 
-/// The device of an NPU, with its own stream.
+/// An NPU as CANN's library represents it, with a stream of its own.
 pub struct Device {
     pub(super) acl: &'static Acl,
     number: i32,
     pub(super) stream: Handle,
-    /// The order of launches on it.
+    /// The order of launches on the NPU.
     pub(super) chain: Arc<Chain>,
 }
 
@@ -31,18 +31,18 @@ impl Device {
         Ok(Self { acl, number, stream: acl.create_stream()?, chain })
     }
 
-    /// Sets it as this thread's device, until the result is dropped.
+    /// Makes this the current device of the thread, until the result is dropped.
     pub(super) fn here(&self) -> Result<OnDevice, NpuError> {
         OnDevice::new(self.acl, self.number)
     }
 
-    /// Its number among the devices that the process can see.
+    /// Number of the NPU among those that the process can see.
     #[must_use]
     pub const fn number(&self) -> i32 {
         self.number
     }
 
-    /// The number of the NPU whose memory an address is in; `None` for memory of the host, and for none that the library knows.
+    /// The number of the NPU whose memory `address` lies in; `None` for host memory, and for addresses that the library does not know.
     pub(crate) fn owner_of(&self, address: u64) -> Result<Option<i32>, NpuError> {
         let _here = self.here()?;
         Ok(self.acl.device_of(address)?.map(|device| i32::try_from(device).unwrap_or(i32::MAX)))
@@ -54,15 +54,15 @@ impl Device {
         self.stream.pointer()
     }
 
-    /// The name of the chip. It says so if this is the stand-in for CANN.
+    /// The name of the chip. For the stand-in for CANN, the text says so.
     #[must_use]
     pub fn chip(&self) -> String {
         self.acl.chip()
     }
 
-    /// Number of matrix cores and number of vector cores.
+    /// Numbers of matrix cores and of vector cores.
     ///
-    /// CANN's simulator knows the matrix cores and reports 0 vector cores. All A2 and A3 have two for each matrix core.
+    /// CANN's simulator reports no vector cores. The result then has two for each matrix core, as all A2 and A3 NPUs have.
     ///
     /// # Errors
     ///
@@ -95,7 +95,7 @@ impl Device {
         self.acl.device_info(self.number, attribute).ok()
     }
 
-    /// Refuses a kernel whose schedule is for other cores.
+    /// Refuses a kernel whose schedule needs more cores than the NPU has.
     pub(crate) fn fits(&self, kernel: &'static str, aic: u32, aiv: u32) -> Result<(), NpuError> {
         let (found_aic, found_aiv) = self.cores()?;
         match i64::from(aic) <= found_aic && i64::from(aiv) <= found_aiv {
@@ -104,7 +104,7 @@ impl Device {
         }
     }
 
-    /// Orders later launches after the work already on a stream of the caller.
+    /// Orders later launches after the work already enqueued on a stream of the caller.
     pub(crate) fn follow(&self, stream: usize) -> Result<(), NpuError> {
         let _here = self.here()?;
         self.chain.follow(self.stream, Handle::of_other(stream))

@@ -1,4 +1,4 @@
-//! One file of poison, mapped repeatedly, copy-on-write.
+//! Memory filled with poison: one file of poison, mapped repeatedly with copy-on-write.
 #![expect(unsafe_code, reason = "pages of a value of its own")]
 
 use std::fs::File;
@@ -15,16 +15,16 @@ use super::NoMapping;
 use super::system::{add_seals, map, nameless_file, unmap};
 use crate::memory::POISON;
 
-/// Bytes of the file. It is in memory once for the whole process.
+/// Number of bytes of the file of poison. The process has it in memory once.
 const PIECE: usize = 32 << 20;
 
-/// A multiple of every page size.
+/// Granularity of mappings, in bytes: a multiple of every page size.
 const GRAIN: usize = 64 << 10;
 
 /// Private memory that starts with poison, followed by zeros.
 pub(crate) struct Mapping {
     start: NonNull<u8>,
-    /// As asked for; a multiple of [`GRAIN`] is mapped.
+    /// Number of bytes requested. The mapping is rounded up to a multiple of [`GRAIN`].
     bytes: usize,
 }
 
@@ -34,7 +34,7 @@ unsafe impl Send for Mapping {}
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// `bytes` bytes. The first `poisoned` bytes have all bits set, and the others are zero.
+    /// Maps `bytes` bytes. The first `poisoned` bytes have all bits set, and the others are zero.
     pub(crate) fn new(bytes: usize, poisoned: usize) -> Result<Self, NoMapping> {
         let file = poison().ok_or(NoMapping::Unsupported)?;
         let mut mapping = Self::zeros(bytes).ok_or(NoMapping::NoRoom)?;
@@ -53,7 +53,8 @@ impl Mapping {
         Some(Self { start: start.ok()?, bytes })
     }
 
-    /// Puts the first `bytes` bytes of the file at `at`. Both are multiples of [`GRAIN`] and lie inside the mapping.
+    /// Maps the first `bytes` bytes of the file at byte offset `at`. Both are multiples of [`GRAIN`] and lie inside the
+    /// mapping.
     fn map(&mut self, file: &File, at: usize, bytes: usize) -> io::Result<()> {
         let flags = MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED;
         // SAFETY: only pages of this mapping are replaced, which nothing refers to now; the file can't change.
@@ -61,7 +62,7 @@ impl Mapping {
         Ok(())
     }
 
-    /// Its address as kernels use it.
+    /// Address of the memory, as kernels use it.
     pub(crate) fn address(&mut self) -> u64 {
         self.start.as_ptr().expose_provenance() as u64
     }
@@ -91,7 +92,7 @@ fn mapped_bytes(bytes: usize) -> Option<usize> {
     bytes.max(1).checked_next_multiple_of(GRAIN)
 }
 
-/// The file, made on first use; `None` if it can't be made.
+/// The file of poison, which the first call makes; `None` if it can't be made.
 fn poison() -> Option<&'static File> {
     static FILE: OnceLock<Option<File>> = OnceLock::new();
     FILE.get_or_init(|| make_poison().ok()).as_ref()

@@ -1,4 +1,5 @@
-//! Memory of any size that reads as poison and costs only the pages that are touched; and memory that processes share.
+//! Memory of any size that reads as poison and takes room only for pages that are touched; and memory that processes
+//! share.
 
 // Miri knows no files without names.
 #[cfg(all(target_os = "linux", not(miri)))]
@@ -21,12 +22,12 @@ pub(crate) use shared::SharedMapping;
 #[cfg(all(target_os = "linux", not(miri)))]
 pub(crate) use system::nameless_file;
 
-/// The reason why there is no mapping.
+/// The reason why memory could not be mapped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum NoMapping {
-    /// This system has no such mappings: the memory must be allocated and filled.
+    /// The system has no copy-on-write mappings of poison: the memory must be allocated and filled.
     Unsupported,
-    /// There is not enough room.
+    /// There is not enough memory or address space.
     #[cfg_attr(any(not(target_os = "linux"), miri), expect(dead_code, reason = "nothing is mapped there"))]
     NoRoom,
 }

@@ -8,7 +8,7 @@ use hpmoe_kernels::Rank;
 use super::NoMapping;
 use crate::Argument;
 
-/// Always fails.
+/// A mapping that can't exist on this system: making one always fails.
 pub(crate) enum Mapping {}
 
 impl Mapping {
@@ -26,7 +26,7 @@ impl Mapping {
     }
 }
 
-/// Always fails.
+/// Shared memory that can't exist on this system: making it always fails.
 pub(crate) enum SharedMapping {}
 
 impl SharedMapping {
@@ -34,9 +34,11 @@ impl SharedMapping {
         Err(io::ErrorKind::Unsupported.into())
     }
 
+    /// Always fails.
+    ///
     /// # Safety
     ///
-    /// There is nothing to be kept.
+    /// No conditions.
     #[expect(unsafe_code, reason = "callers must satisfy the conditions of other systems")]
     pub(crate) unsafe fn lent(_address: u64, _bytes: usize, _poisoned: usize) -> io::Result<Self> {
         Err(io::ErrorKind::Unsupported.into())

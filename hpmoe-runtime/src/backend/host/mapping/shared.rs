@@ -22,25 +22,26 @@ use crate::argument::RankPart;
 use crate::bootstrap::wire::{Message, Reader};
 use crate::memory::POISON;
 
-/// Maximum number of bytes that are filled with poison. All of it takes memory at once; the rest reads as zeros until it is written.
+/// Maximum number of bytes that are filled with poison, which takes up memory at once. All other bytes read as zero, and take up memory
+/// only when they are written.
 const MOST_POISON: usize = 256 << 20;
 
-/// A file that can neither shrink nor grow: memory that is mapped stays there.
+/// Seals that keep a file's size: it can neither shrink nor grow, so its mappings stay valid.
 const SEALS: c_int = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
-/// Memory of this process or of another one on the same machine.
+/// A rank's heap, mapped into this process: memory of this process, of another process of this machine, or of another machine.
 pub(crate) struct SharedMapping {
     start: NonNull<u8>,
     bytes: usize,
     pages: Pages,
 }
 
-/// The kind of memory at its addresses.
+/// The kind of memory behind a mapping's addresses.
 enum Pages {
     File(File),
     /// Memory that the caller owns and never frees.
     Lent,
-    /// No memory: the addresses stand for memory of another machine.
+    /// No memory: the addresses stand for a heap on another machine.
     None,
 }
 
@@ -51,7 +52,7 @@ unsafe impl Send for SharedMapping {}
 unsafe impl Sync for SharedMapping {}
 
 impl SharedMapping {
-    /// Memory of this process: `bytes` bytes. The first `poisoned` bytes have all bits set (up to [`MOST_POISON`]), and the
+    /// Makes memory of this process with `bytes` bytes. The first `poisoned` bytes have all bits set (at most [`MOST_POISON`]), and the
     /// others are zero.
     pub(crate) fn create(bytes: usize, poisoned: usize) -> io::Result<Self> {
         let file = nameless_file(c"hpmoe heap")?;
@@ -63,11 +64,11 @@ impl SharedMapping {
         Ok(mapping)
     }
 
-    /// Memory that an engine has given, filled as in [`create`](Self::create).
+    /// Wraps memory that an engine has given, and fills it as [`create`](Self::create) does.
     ///
     /// # Safety
     ///
-    /// The address has this many bytes, which live for ever and which only the engine accesses.
+    /// The address has `bytes` bytes, which are never freed and which only the engine accesses.
     pub(crate) unsafe fn lent(address: u64, bytes: usize, poisoned: usize) -> io::Result<Self> {
         let start =
             NonNull::new(with_exposed_provenance_mut::<u8>(address as usize)).ok_or(io::ErrorKind::InvalidInput)?;
@@ -80,12 +81,12 @@ impl SharedMapping {
         Ok(Self { start, bytes, pages: Pages::Lent })
     }
 
-    /// Addresses for memory of another machine, which can't be read or written in this process.
+    /// Reserves addresses for a heap on another machine. This process can neither read nor write them.
     pub(crate) fn elsewhere(bytes: usize) -> io::Result<Self> {
         Ok(Self { start: reserve(bytes)?, bytes, pages: Pages::None })
     }
 
-    /// The ticket with which another process of this machine can [`open`](Self::open) it.
+    /// The ticket with which another process of this machine can [`open`](Self::open) this memory.
     pub(crate) fn ticket(&self) -> io::Result<Vec<u8>> {
         let Pages::File(file) = &self.pages else { return Err(io::ErrorKind::Unsupported.into()) };
         let status = file.metadata()?;
@@ -95,8 +96,8 @@ impl SharedMapping {
         Ok(ticket.number(self.bytes as u64).finish())
     }
 
-    /// The memory of another process. A ticket names a descriptor of a process rather than a path. The descriptor is inspected before it is
-    /// opened: if it is not a heap, but for instance a pipe or a device, nothing is done to it.
+    /// Opens the memory of another process. A ticket names a file descriptor of that process. The descriptor is inspected before it is
+    /// opened: if it is not a heap, but for instance a pipe or a device, it is never opened.
     pub(crate) fn open(ticket: &[u8]) -> io::Result<Self> {
         let mut ticket = Reader(ticket);
         let mut parts =
@@ -127,16 +128,16 @@ impl SharedMapping {
         Ok(Self { start, bytes, pages: Pages::File(file) })
     }
 
-    /// Its address in this process, on a page.
+    /// Address of the memory in this process, a multiple of the page size.
     pub(crate) fn address(&self) -> u64 {
         self.start.as_ptr().expose_provenance() as u64
     }
 
-    /// The word at a byte offset.
+    /// The word at byte offset `at`.
     ///
     /// # Panics
     ///
-    /// If it is not an aligned word of the memory.
+    /// If `at` is not a multiple of 4, or the word does not lie inside the memory.
     pub(crate) fn word(&self, at: usize) -> &AtomicI32 {
         assert!(at % 4 == 0 && at + 4 <= self.bytes, "byte {at} of {} is not a word", self.bytes);
         // SAFETY: aligned, mapped as long as `self` lives, and only accessed by atomics, in this and every other process.
@@ -236,7 +237,7 @@ mod tests {
         assert!(SharedMapping::open(b"short").is_err());
     }
 
-    /// A ticket of what is open in this process, with the numbers of that very file.
+    /// A ticket for a file that this process has open, with the file's true device and inode numbers.
     fn ticket_of(file: &File) -> Vec<u8> {
         let status = file.metadata().unwrap();
         let descriptor = u64::try_from(file.as_raw_fd()).unwrap();
@@ -244,8 +245,8 @@ mod tests {
         numbers.into_iter().fold(Message::default(), Message::number).finish()
     }
 
-    /// Whatever a peer names, nothing is opened that could wait, act or change: no path that the peer chooses, no pipe, no
-    /// device.
+    /// Checks that no ticket makes this process open anything that could block or have an effect: no path of the sender's choice, no pipe,
+    /// no device.
     #[test]
     fn a_ticket_for_anything_but_a_heap_is_refused_at_once() {
         let folder = tempfile::tempdir().unwrap();

@@ -24,23 +24,23 @@ pub(crate) fn nameless_file(label: &CStr) -> io::Result<File> {
     }
 }
 
-/// Forbids for ever what `seals` says (`F_SEAL_…`).
+/// Adds `seals` (`F_SEAL_…`) to a file. Seals can't be removed.
 pub(super) fn add_seals(file: &File, seals: c_int) -> io::Result<()> {
     // SAFETY: the descriptor is open, and the command takes a number.
     succeeded(unsafe { libc::fcntl(file.as_raw_fd(), F_ADD_SEALS, seals) }).map(drop)
 }
 
-/// The seals of a file (`F_SEAL_…`).
+/// Returns the seals of a file (`F_SEAL_…`).
 pub(super) fn seals(file: &File) -> io::Result<c_int> {
     // SAFETY: the descriptor is open, and the command takes nothing.
     succeeded(unsafe { libc::fcntl(file.as_raw_fd(), F_GET_SEALS) })
 }
 
-/// Maps `bytes` bytes for reading and writing, from the start of `file` or of nothing (`MAP_ANONYMOUS`).
+/// Maps `bytes` bytes for reading and writing, from the start of `file`, or without a file (`MAP_ANONYMOUS`).
 ///
 /// # Safety
 ///
-/// With `MAP_FIXED`, nothing may refer to the bytes from `at` on. The file must not shrink while it is mapped.
+/// With `MAP_FIXED`, nothing may refer to the `bytes` bytes at `at`. The file must not shrink while it is mapped.
 pub(super) unsafe fn map(at: *mut u8, bytes: usize, flags: c_int, file: Option<&File>) -> io::Result<NonNull<u8>> {
     // SAFETY: as the caller promises.
     unsafe { map_as(PROT_READ | PROT_WRITE, at, bytes, flags, file) }
@@ -53,9 +53,11 @@ pub(super) fn reserve(bytes: usize) -> io::Result<NonNull<u8>> {
     unsafe { map_as(PROT_NONE, null_mut(), bytes, flags, None) }
 }
 
+/// Like [`map`], with the protection `protection` (`PROT_…`).
+///
 /// # Safety
 ///
-/// As for [`map`].
+/// The conditions of [`map`].
 unsafe fn map_as(
     protection: c_int,
     at: *mut u8,
@@ -72,11 +74,11 @@ unsafe fn map_as(
     NonNull::new(start.cast()).ok_or_else(|| io::ErrorKind::OutOfMemory.into())
 }
 
-/// Unmaps bytes.
+/// Unmaps `bytes` bytes from `start` on.
 ///
 /// # Safety
 ///
-/// Nothing may refer to the bytes.
+/// Nothing may refer to these bytes.
 pub(super) unsafe fn unmap(start: NonNull<u8>, bytes: usize) -> io::Result<()> {
     // SAFETY: as the caller promises.
     succeeded(unsafe { libc::munmap(start.as_ptr().cast(), bytes) }).map(drop)

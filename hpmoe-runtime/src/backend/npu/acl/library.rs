@@ -11,14 +11,15 @@ use libloading::Library;
 use super::bindings::AclCalls;
 use super::{Acl, NpuError};
 
-/// The library's name, and the one that it had before.
+/// The library's file name, and its name in older versions of CANN.
 const NAMES: [&str; 2] = ["libacl_rt.so", "libascendcl.so"];
 
-/// A symbol that the library of `hpmoe-standin` has, and CANN's does not.
+/// A symbol that only the library of `hpmoe-standin` has, not that of CANN.
 const STAND_IN: &[u8] = b"hpmoe_standin";
 
 impl Acl {
-    /// The library, opened and initialised once in a process, and never closed: others may use it too.
+    /// CANN's runtime library, opened and initialised once per process. It is never closed, because others may use it
+    /// too.
     pub(in super::super) fn get() -> Result<&'static Self, NpuError> {
         static OPENED: OnceLock<Result<Acl, NpuError>> = OnceLock::new();
         let opened = OPENED.get_or_init(|| {
@@ -30,7 +31,8 @@ impl Acl {
     }
 }
 
-/// By its name, as the system's loader finds it after set_env.sh, then in the toolkit's folders.
+/// Opens the library: first by its name, which the system's loader finds after set_env.sh, then in the toolkit's
+/// folders.
 fn open() -> Result<Acl, NpuError> {
     let mut paths: Vec<PathBuf> = NAMES.map(PathBuf::from).to_vec();
     if let Some(home) = env::var_os("ASCEND_HOME_PATH").filter(|home| !home.is_empty()) {
@@ -61,7 +63,7 @@ fn open() -> Result<Acl, NpuError> {
     Err(NpuError::NoLibrary { tried, cause })
 }
 
-/// The message of the system's loader.
+/// The message of the system's loader, without the library's own text around it.
 pub(in super::super) fn reason(error: &libloading::Error) -> String {
     printable(&error.source().map_or_else(|| error.to_string(), ToString::to_string)).into_owned()
 }

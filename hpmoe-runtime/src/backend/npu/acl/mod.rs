@@ -36,17 +36,17 @@ use hpmoe_kernels::printable::{printable, printable_lines};
 
 use super::NpuError;
 
-/// Of an object with code for matrix and for vector cores.
+/// The magic number of an object with code for both matrix and vector cores.
 const MAGIC_OF_BOTH: u32 = 0x4355_4245;
 
-/// The opened library.
+/// CANN's runtime library, opened.
 pub(super) struct Acl {
     calls: AclCalls,
-    /// Whether it is the stand-in of `hpmoe-standin`.
+    /// Whether the library is that of `hpmoe-standin`.
     stand_in: bool,
 }
 
-/// A stream, an event, a loaded object or a function of it: an address that only the library knows the meaning of.
+/// A stream, an event, a loaded object or a function of an object: an address that only the library interprets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Handle(usize);
 
@@ -55,7 +55,7 @@ impl Handle {
         Self(pointer.expose_provenance())
     }
 
-    /// A value that a caller has promised to be a handle of the library.
+    /// A handle from outside of this crate, which the caller has promised to be one of the library.
     pub(super) const fn of_other(handle: usize) -> Self {
         Self(handle)
     }
@@ -102,14 +102,14 @@ impl Acl {
         self.check("aclrtSetDevice", unsafe { self.calls.aclrtSetDevice(device) })
     }
 
-    /// The device that this thread has set.
+    /// The device that this thread has set; `None` if it has set none.
     pub(super) fn current_device(&self) -> Option<i32> {
         let mut device = 0;
         // SAFETY: a place for the result.
         (unsafe { self.calls.aclrtGetDevice(&raw mut device) } == 0).then_some(device)
     }
 
-    /// The name of the chip.
+    /// The name of the chip, as the library reports it.
     pub(super) fn soc_name(&self) -> String {
         // SAFETY: takes nothing; the name is the library's and stays.
         unsafe {
@@ -118,7 +118,7 @@ impl Acl {
         }
     }
 
-    /// The name of the chip, for people: times of the stand-in mean nothing.
+    /// The name of the chip, for messages. For the stand-in, the text adds that its times mean nothing.
     pub(super) fn chip(&self) -> String {
         let name = self.soc_name();
         if self.stand_in { name + " (a stand-in, whose times mean nothing)" } else { name }
@@ -140,13 +140,13 @@ impl Acl {
         Ok(can == 1)
     }
 
-    /// Lets kernels of this thread's device access memory of another one.
+    /// Lets kernels of this thread's device access the memory of device `peer`.
     pub(super) fn enable_peer_access(&self, peer: i32) -> Result<(), NpuError> {
         // SAFETY: takes numbers.
         self.check("aclrtDeviceEnablePeerAccess", unsafe { self.calls.aclrtDeviceEnablePeerAccess(peer, 0) })
     }
 
-    /// Memory of this thread's device.
+    /// Allocates memory of this thread's device, and returns its address.
     pub(super) fn allocate(&self, bytes: usize) -> Result<u64, NpuError> {
         let mut address = null_mut();
         // SAFETY: a place for the result.
@@ -160,7 +160,7 @@ impl Acl {
         self.check("aclrtFree", unsafe { self.calls.aclrtFree(with_exposed_provenance_mut(address as usize)) })
     }
 
-    /// Memory of the host that copies on a stream can read.
+    /// Allocates pinned host memory, which copies on a stream can read, and returns its address.
     pub(super) fn allocate_pinned(&self, bytes: usize) -> Result<u64, NpuError> {
         let mut address = null_mut();
         // SAFETY: a place for the result.
@@ -191,22 +191,23 @@ impl Acl {
         self.check("aclrtMemset", unsafe { self.calls.aclrtMemset(memory, bytes, i32::from(byte), bytes) })
     }
 
-    /// Copies between memory of this thread's device and the host's, and returns when that is done.
+    /// Copies between this thread's device and the host, and returns when the copy is complete.
     ///
     /// # Safety
     ///
-    /// The side that is memory of the host can be read, or written, and nothing else accesses it meanwhile.
+    /// The host address (`to` or `from`, by `kind`) has `bytes` bytes that can be written or read. Nothing else accesses them during the
+    /// call.
     pub(super) unsafe fn copy(&self, to: u64, from: u64, bytes: usize, kind: CopyKind) -> Result<(), NpuError> {
         let (to, from) = (with_exposed_provenance_mut(to as usize), with_exposed_provenance(from as usize));
         // SAFETY: the caller knows of the host's side, and the library checks the device's.
         self.check("aclrtMemcpy", unsafe { self.calls.aclrtMemcpy(to, bytes, from, bytes, kind) })
     }
 
-    /// Puts a copy to memory of the stream's device on it, and returns.
+    /// Enqueues a copy from the host to the stream's device, and returns at once.
     ///
     /// # Safety
     ///
-    /// `from` is pinned memory of the host, which lives and is not written until the stream has passed the copy.
+    /// `from` is pinned host memory. It stays allocated and unchanged until the stream has completed the copy.
     pub(super) unsafe fn copy_later(&self, to: u64, from: u64, bytes: usize, stream: Handle) -> Result<(), NpuError> {
         let (to, from) = (with_exposed_provenance_mut(to as usize), with_exposed_provenance(from as usize));
         let kind = ACL_MEMCPY_HOST_TO_DEVICE;
@@ -237,7 +238,7 @@ impl Acl {
         self.check("aclrtBinaryUnLoad", unsafe { self.calls.aclrtBinaryUnLoad(object.pointer()) })
     }
 
-    /// A kernel of a loaded object.
+    /// Finds the kernel `name` in a loaded object.
     pub(super) fn function(&self, object: Handle, name: &str) -> Result<Handle, NpuError> {
         let name = CString::new(name).expect("symbols have no zeros");
         let mut function = null_mut();

@@ -1,20 +1,20 @@
-//! Calls for memory that processes share.
+//! Calls for device memory that processes share.
 
 use std::ptr::{null_mut, with_exposed_provenance_mut};
 
 use super::bindings::*;
 use super::{Acl, Handle, NpuError};
 
-/// Reserved addresses are for large pages.
+/// The flag for reserving addresses of large pages.
 const LARGE_PAGES: u64 = 1;
-/// Any process may map what is exported, whatever its number.
+/// The flag for exporting memory to processes with any number, rather than to a list of them.
 const FOR_ANY_PROCESS: u64 = 1;
 
-/// The name of physical memory, for other processes.
+/// The fabric handle of physical memory, by which other processes import it.
 pub(in super::super) type FabricName = [u8; 128];
 
 impl Acl {
-    /// Reserves addresses without memory.
+    /// Reserves a range of addresses, without memory.
     pub(in super::super) fn reserve(&self, bytes: usize) -> Result<u64, NpuError> {
         let mut address = null_mut();
         // SAFETY: a place for the result.
@@ -29,7 +29,8 @@ impl Acl {
         self.check("aclrtReleaseMemAddress", unsafe { self.calls.aclrtReleaseMemAddress(address) })
     }
 
-    /// Memory of a device, which this thread has set, without addresses.
+    /// Allocates physical memory of `device`, which this thread has set. The memory has no addresses until it is
+    /// mapped.
     pub(in super::super) fn allocate_physical(&self, device: i32, bytes: usize) -> Result<Handle, NpuError> {
         let location = aclrtMemLocation { id: device.unsigned_abs(), type_: ACL_MEM_LOCATION_TYPE_DEVICE };
         let what = aclrtPhysicalMemProp {
@@ -63,7 +64,7 @@ impl Acl {
         self.check("aclrtUnmapMem", unsafe { self.calls.aclrtUnmapMem(address) })
     }
 
-    /// The name of memory, for other processes.
+    /// Returns the fabric handle by which other processes can import physical memory.
     pub(in super::super) fn export(&self, physical: Handle) -> Result<FabricName, NpuError> {
         let mut name = aclrtMemFabricHandle { data: [0; 128] };
         // SAFETY: memory from `allocate_physical`, and room for a name of this kind.
@@ -79,7 +80,7 @@ impl Acl {
         Ok(name.data)
     }
 
-    /// The memory of another process that has that name.
+    /// Imports the physical memory of another process by its fabric handle.
     pub(in super::super) fn import(&self, name: FabricName) -> Result<Handle, NpuError> {
         let mut name = aclrtMemFabricHandle { data: name };
         let mut handle = null_mut();

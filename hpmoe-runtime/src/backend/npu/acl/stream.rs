@@ -19,14 +19,14 @@ impl Acl {
         self.check("aclrtDestroyStream", unsafe { self.calls.aclrtDestroyStream(stream.pointer()) })
     }
 
-    /// Waits for all work of a stream.
+    /// Waits until the stream has completed all work, at most `limit`.
     pub(in super::super) fn synchronize(&self, stream: Handle, limit: Duration) -> Result<(), NpuError> {
         // SAFETY: made by `create_stream`, and its owner lives.
         let code = unsafe { self.calls.aclrtSynchronizeStreamWithTimeout(stream.pointer(), milliseconds(limit)) };
         self.check("aclrtSynchronizeStreamWithTimeout", code)
     }
 
-    /// An event that can be recorded repeatedly. A wait for it waits for its latest record.
+    /// Creates an event that can be recorded repeatedly. Waiting for it means waiting for its latest record.
     pub(in super::super) fn create_event(&self) -> Result<Handle, NpuError> {
         let mut event = null_mut();
         // SAFETY: a place for the result.
@@ -40,7 +40,7 @@ impl Acl {
         self.check("aclrtDestroyEvent", unsafe { self.calls.aclrtDestroyEvent(event.pointer()) })
     }
 
-    /// Whether all work before the latest record of an event is done.
+    /// Whether all work enqueued before the latest record of an event is complete.
     pub(in super::super) fn is_reached(&self, event: Handle) -> Result<bool, NpuError> {
         let mut status = ACL_EVENT_RECORDED_STATUS_NOT_READY;
         // SAFETY: the owner of the event lives; a place for the result.
@@ -49,7 +49,7 @@ impl Acl {
         Ok(status == ACL_EVENT_RECORDED_STATUS_COMPLETE)
     }
 
-    /// Waits on the host until all work before the latest record of an event is done.
+    /// Waits on the host until all work enqueued before the latest record of an event is complete, at most `limit`.
     pub(in super::super) fn wait_on_host(&self, event: Handle, limit: Duration) -> Result<(), NpuError> {
         // SAFETY: the owner of the event lives.
         let code = unsafe { self.calls.aclrtSynchronizeEventWithTimeout(event.pointer(), milliseconds(limit)) };
@@ -62,7 +62,7 @@ impl Acl {
         self.check("aclrtRecordEvent", code)
     }
 
-    /// Work that comes later on the stream waits for the event.
+    /// Makes work that is enqueued later on `stream` wait for the latest record of an event.
     pub(in super::super) fn wait_for_event(&self, stream: Handle, event: Handle) -> Result<(), NpuError> {
         // SAFETY: the owners of both live.
         let code = unsafe { self.calls.aclrtStreamWaitEvent(stream.pointer(), event.pointer()) };
@@ -70,7 +70,7 @@ impl Acl {
     }
 }
 
-/// A limit as the library takes it: at least one, because -1 means no limit.
+/// A limit in milliseconds, as the library takes it. It is at least 1, because the library's -1 means no limit.
 fn milliseconds(limit: Duration) -> i32 {
     i32::try_from(limit.as_millis()).unwrap_or(i32::MAX).max(1)
 }
