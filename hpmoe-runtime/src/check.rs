@@ -16,7 +16,7 @@ use crate::layout::{LaunchRoute, RankSizes, RouteChunks};
 use crate::tables::{RouteTable, ScheduleTable, Storage, TensorTable};
 use crate::{Argument, ArgumentError, KernelTables, LaunchError, Streams};
 
-/// Whether the arguments fit the kernel and the route on all ranks.
+/// Checks that the arguments fit the kernel and the route on all ranks.
 pub(crate) fn arguments(
     tables: &KernelTables,
     ranks: Ranks,
@@ -34,7 +34,7 @@ pub(crate) fn arguments(
     Ok(())
 }
 
-/// Whether the group can use tensors in place.
+/// Checks that the group can use NPU tensors in place.
 pub(crate) fn places(
     tables: &KernelTables,
     arguments: &[Argument<'_>],
@@ -56,7 +56,7 @@ pub(crate) fn places(
     Ok(())
 }
 
-/// Whether tensors of NPUs lie in the memory of their rank's NPU, from the first byte to the last.
+/// Checks that each NPU tensor lies in the memory of its rank's NPU: its first and its last byte.
 pub(crate) fn owners(arguments: &[Argument<'_>], ranks: Ranks, npus: &[Arc<Npu>]) -> Result<(), LaunchError> {
     for argument in arguments.iter().filter(|argument| argument.on_npus) {
         for (rank, npu) in ranks.here().zip(npus).filter(|(rank, _)| argument.bytes(*rank) > 0) {
@@ -73,7 +73,7 @@ pub(crate) fn owners(arguments: &[Argument<'_>], ranks: Ranks, npus: &[Arc<Npu>]
     Ok(())
 }
 
-/// Whether the group can order its launches with the caller's streams.
+/// Checks that the group can order its launches with the caller's streams.
 pub(crate) fn streams(streams: Option<&Streams>, ranks: Ranks, on_npus: bool) -> Result<(), LaunchError> {
     match streams {
         Some(_) if !on_npus => Err(LaunchError::Streams),
@@ -85,7 +85,7 @@ pub(crate) fn streams(streams: Option<&Streams>, ranks: Ranks, on_npus: bool) ->
     }
 }
 
-/// Whether each rank has room for the rows that it receives.
+/// Checks that each rank has room for the rows that it receives.
 pub(crate) fn capacity(tables: &KernelTables, sizes: &RankSizes, chunks: &RouteChunks<'_>) -> Result<(), LaunchError> {
     let received = chunks.whole().ranks().into_iter().map(|rank| (rank, chunks.received(rank)));
     // Of equally full ranks the first, as kernels find it.
@@ -104,7 +104,7 @@ pub(crate) fn schedule(tables: &KernelTables, ranks: usize) -> Result<&'static S
     })
 }
 
-/// Whether the host's route fits the kernel.
+/// Checks that the host's route fits the kernel.
 pub(crate) fn fits_kernel(tables: &KernelTables, ranks: usize, route: &Route) -> Result<(), LaunchError> {
     let kernel = tables.name;
     if route.ranks().count() != ranks {
@@ -135,19 +135,19 @@ pub(crate) fn fits_kernel(tables: &KernelTables, ranks: usize, route: &Route) ->
     Ok(())
 }
 
-/// Whether a placement is for this number of ranks.
+/// Checks that a placement is for this number of ranks.
 pub(crate) fn placement_ranks(placement: &Placement, ranks: usize) -> Result<(), LaunchError> {
     let (placed, wanted) = (placement.ranks().count(), ranks);
     if placed != wanted { Err(RouteError::Placement { what: "ranks", placed, wanted }.into()) } else { Ok(()) }
 }
 
-/// Whether a rank has the number of places for experts that the kernel was built with.
+/// Checks that a rank has `placed` places for experts, as the kernel was built for.
 fn fits_places(tables: &KernelTables, ranks: usize, placed: usize) -> Result<(), LaunchError> {
     let (kernel, built) = (tables.name, tables.local_experts(ranks));
     if placed != built { Err(LaunchError::Places { kernel, placed, built }) } else { Ok(()) }
 }
 
-/// Whether a route has the placement of the group that it is launched on, if the group has one.
+/// Checks that a route has the placement of the group that it is launched on, if the group has a placement.
 pub(crate) fn same_placement(group: Option<&Placement>, route: &Route) -> Result<(), LaunchError> {
     match group.is_none_or(|placement| placement.digest() == route.placement_digest()) {
         true => Ok(()),
@@ -155,8 +155,8 @@ pub(crate) fn same_placement(group: Option<&Placement>, route: &Route) -> Result
     }
 }
 
-/// The placement of experts in a launch whose kernel makes its route: the group's placement, or the even one if ranks have places that no
-/// expert needs. `None` if each place holds the expert with its number.
+/// The placement of experts for a launch whose kernel makes its route: the group's placement or, if ranks have spare places, the even
+/// placement. `None` if place `i` holds expert `i`.
 pub(crate) fn placement(
     tables: &KernelTables,
     ranks: usize,
@@ -191,7 +191,7 @@ pub(crate) fn few_enough(tables: &KernelTables, rank: Rank, tokens: usize) -> Re
     if tokens > limit { Err(LaunchError::Tokens { kernel, rank: rank.id(), tokens, limit }) } else { Ok(()) }
 }
 
-/// The tokens of a launch whose kernel makes its route: the rows of an argument that has one for each.
+/// Number of tokens of each rank, for a launch whose kernel makes its route: the number of rows of the argument that has a row per token.
 pub(crate) fn tokens(
     tables: &KernelTables,
     route: RouteTable,
@@ -206,25 +206,24 @@ pub(crate) fn tokens(
     Ok(tokens)
 }
 
-/// Maximum number of rows of an expert in a chunk for which the tables of a route have room: the largest number that `Quotients` of the device
-/// library divides, minus the rows of the tallest tile.
+/// Maximum number of rows of an expert in a chunk that the tables of a route have room for. It is the largest number that `Quotients` of
+/// the device library divides, minus the rows of the tallest tile.
 const MOST_EXPERT_ROWS: usize = (1 << 22) - (1 << 16);
-/// Maximum number of row tiles of an expert that are walked in the order in which their rows arrive (`MOST_ROUTE_TILES`).
+/// Maximum number of row tiles of an expert that can be processed in the order in which their rows arrive (`MOST_ROUTE_TILES`).
 const MOST_ROUTE_TILES: usize = 2048;
-/// The maximum product of the rows of an expert and the experts of a rank: the kernel orders experts by 32-bit numbers of this size.
+/// Maximum product of an expert's rows and a rank's experts: the kernel sorts by 32-bit keys of this size.
 const MOST_KEYS: usize = 1 << 30;
-/// Maximum number of slots of all ranks together, so that their faults can be summed in 32 bits.
+/// Maximum number of slots of all ranks together. The kernel sums the faulty slots in 32 bits.
 const MOST_SLOTS: usize = 1 << 28;
 
-/// Maximum number of places of all ranks and chunks (`MOST_PAIRS`).
+/// Maximum number of places for experts, summed over all ranks and chunks (`MOST_PAIRS`).
 const MOST_PLACES: usize = 2048;
-/// Places of all ranks and chunks that fit on the chip however ranks and chunks share them.
+/// Number of places for experts, summed over all ranks and chunks, that fits on the chip for any numbers of ranks and chunks.
 const PLACES_OF_ANY: usize = 1024;
-/// Maximum number of tokens of a chunk of a rank that a placement cuts: its numbers are multiplied by 4096 in 32 bits.
+/// Maximum number of a rank's tokens in a chunk if there is a placement, which multiplies numbers of tokens by 4096 in 32 bits.
 const MOST_CUT: usize = (1 << 19) - 1;
 
-/// Whether the lists with which a rank finds its received rows for a placement (`OwnCounts` of the device library) fit on the
-/// chip.
+/// Whether the lists with which a rank finds its received rows under a placement (`OwnCounts` of the device library) fit on the chip.
 pub(crate) fn placed_arrivals_fit(sizes: &RankSizes) -> bool {
     const BLOCK: usize = 8;
     const LANES: usize = 64;
@@ -247,7 +246,8 @@ pub(crate) fn placed_arrivals_fit(sizes: &RankSizes) -> bool {
     sizes.of_launches().all(|sizes| fit(sizes.chunks))
 }
 
-/// Whether the tables of a route that the kernel makes have room for this group, whose experts lie by a placement or one after the other.
+/// Checks that the tables of a route that the kernel makes have room for this group. `is_placed` says whether a placement assigns experts
+/// to ranks.
 pub(crate) fn routing(
     tables: &KernelTables,
     schedule: &ScheduleTable,

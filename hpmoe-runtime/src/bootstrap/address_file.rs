@@ -7,14 +7,15 @@ use std::path::{Path, PathBuf};
 
 use hpmoe_kernels::printable::printable_path;
 
-/// The maximum size of an address, in bytes: a host name has at most 255.
+/// Maximum size of an address, in bytes: a host name has at most 255 bytes.
 const MOST: u64 = 300;
 
-/// A file that rank 0 writes as soon as it listens, and removes when all ranks have joined. No port must be chosen beforehand.
+/// A file for rank 0's address. Rank 0 writes it when it listens, and removes it when all ranks have joined. No port need be chosen
+/// beforehand.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct AddressFile(PathBuf);
 
-/// The address in a file, as long as this value lives.
+/// An address that is in its file as long as this value lives.
 pub(super) struct Told<'a> {
     file: &'a AddressFile,
     address: String,
@@ -25,7 +26,7 @@ impl AddressFile {
         Self(path.into())
     }
 
-    /// Writes the address. Whoever reads finds all of it, or none.
+    /// Writes the address in one step: a reader finds all of it, or no file.
     pub(super) fn tell(&self, address: &str) -> io::Result<Told<'_>> {
         let mut draft = self.0.clone().into_os_string();
         // Processes of two containers that share the folder can have one number.
@@ -37,7 +38,7 @@ impl AddressFile {
         Ok(Told { file: self, address: address.to_owned() })
     }
 
-    /// The address that is in it.
+    /// Reads the address from the file.
     pub(super) fn read(&self) -> io::Result<String> {
         if !fs::metadata(&self.0)?.is_file() {
             return Err(io::Error::new(ErrorKind::InvalidData, "it is not a file"));
@@ -50,7 +51,7 @@ impl AddressFile {
         }
     }
 
-    /// The file in messages.
+    /// The file's name in messages.
     pub(super) fn named(&self) -> String {
         format!("the address in {}", printable_path(&self.0))
     }

@@ -20,7 +20,7 @@ use std::time::Duration;
 #[derive(Clone, Debug)]
 pub struct Cancel(Flag);
 
-/// The number that is not 0 once it is cancelled.
+/// The number that is 0 until the handle is cancelled.
 #[derive(Clone, Debug)]
 enum Flag {
     Own(Arc<AtomicU32>),
@@ -34,7 +34,7 @@ impl Default for Cancel {
 }
 
 impl Cancel {
-    /// The longest time between two looks of a wait at its handle.
+    /// Maximum time between two checks of the handle by a wait.
     pub(crate) const PAUSE: Duration = Duration::from_millis(50);
 
     /// Makes a handle that is not cancelled.
@@ -43,7 +43,7 @@ impl Cancel {
         Self::default()
     }
 
-    /// A handle backed by a number of the program. It is cancelled if the number is not 0.
+    /// A handle backed by `number`, a variable of the program. The handle is cancelled when the number is not 0.
     #[must_use]
     pub const fn from_static(number: &'static AtomicU32) -> Self {
         Self(Flag::Lent(number))

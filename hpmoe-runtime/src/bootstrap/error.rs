@@ -65,7 +65,7 @@ pub enum BootstrapError {
         "the system gives no random bytes ({cause}), which ranks need to prove their secret: let the process call getrandom"
     )]
     Random {
-        /// The system's answer.
+        /// The system's message.
         cause: String,
     },
     /// The process or the system has no file descriptors left.
@@ -73,7 +73,7 @@ pub enum BootstrapError {
     Descriptors {
         /// The action that failed.
         action: String,
-        /// The system's answer.
+        /// The system's message.
         cause: String,
         /// The way out.
         way_out: &'static str,
@@ -91,7 +91,7 @@ pub enum BootstrapError {
     Listen {
         /// Host and port.
         address: String,
-        /// The system's answer.
+        /// The system's message.
         cause: String,
         /// The way out.
         way_out: &'static str,
@@ -142,7 +142,7 @@ pub enum BootstrapError {
         rank: usize,
         /// Host and port.
         address: String,
-        /// The difference found.
+        /// The reason: which rank lacks the secret, or could not prove it.
         why: &'static str,
         /// How the user can set the secret.
         confiding: &'static str,
@@ -161,7 +161,7 @@ pub enum BootstrapError {
         address: String,
         /// The time for which rank 0 waited.
         limit: Duration,
-        /// Other observations of rank 0 meanwhile.
+        /// Other connections to rank 0 while it waited.
         besides: Box<Besides>,
     },
     /// This rank has joined rank 0, but other ranks have not.
@@ -227,7 +227,7 @@ pub enum BootstrapError {
 }
 
 impl BootstrapError {
-    /// The error of a system that refuses a file descriptor for an action; `None` if the system's answer is another one.
+    /// The error for an action that failed because no file descriptor was left; `None` if `error` has another cause.
     pub(crate) fn no_descriptor(action: &str, error: &std::io::Error) -> Option<Self> {
         // EMFILE and ENFILE have these numbers on all systems of the Unix family.
         let way_out = match error.raw_os_error()? {
@@ -243,7 +243,7 @@ impl BootstrapError {
         matches!(self, Self::Foreign { .. } | Self::OtherJob { .. } | Self::Secret { .. })
     }
 
-    /// A system that refuses a thread for the connections of a rank.
+    /// The error for a rank that could not get a thread for its connections.
     pub(crate) fn no_thread(rank: usize, error: &std::io::Error) -> Self {
         Self::Failed(format!(
             "rank {rank} could not get a thread for its connections ({error}): raise the limit on threads (`ulimit -u`, \
@@ -252,7 +252,7 @@ impl BootstrapError {
     }
 }
 
-/// `rank 2`, `ranks 1, 2`.
+/// A list of ranks in words: `rank 2`, `ranks 1, 2`.
 pub(crate) fn list(ranks: &[usize]) -> String {
     let numbers: Vec<String> = ranks.iter().map(usize::to_string).collect();
     format!("{} {}", if ranks.len() == 1 { "rank" } else { "ranks" }, numbers.join(", "))
@@ -266,19 +266,19 @@ fn job_name(job: &str) -> String {
     if job.is_empty() { "has no name".to_owned() } else { format!("is `{}`", printable(job)) }
 }
 
-/// Observations of rank 0 while it waited for missing ranks.
+/// What rank 0 saw while it waited for missing ranks.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Besides {
-    /// Connections that were not ranks of the job.
+    /// Connections to rank 0 that were not from ranks of the job.
     pub strangers: Strangers,
-    /// Reason why rank 0 could not accept connections, if it still could not at the end.
+    /// The reason why rank 0 could not accept connections at the end of the wait, if it could not.
     pub refused: Option<String>,
-    /// How the user raises the limit.
+    /// How the user can raise the limit.
     pub(super) longer: &'static str,
 }
 
-/// In parentheses, if there is something.
+/// Shown in parentheses, or as nothing if rank 0 saw nothing else.
 impl fmt::Display for Besides {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let came = (self.strangers.count() > 0).then(|| self.strangers.to_string());

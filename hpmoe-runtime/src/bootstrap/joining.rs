@@ -45,19 +45,19 @@ pub struct Joining {
     pub(super) limit: Duration,
     pub(super) anyone: bool,
     pub(super) cancel: Cancel,
-    /// The process that started this one as a rank.
+    /// The process that started this process as a rank, if one did.
     pub(super) starter: Option<Starter>,
     pub(super) knobs: Knobs,
 }
 
-/// How a user changes these settings, for the advice of errors.
+/// How a user can change these settings, for the advice in errors: by an environment variable, or only in the program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Knobs {
-    /// The secret by a variable, or else by the program.
+    /// Whether a variable sets the secret.
     pub(super) secret_variable: bool,
-    /// The name of the job by a variable, or else by the program.
+    /// Whether a variable sets the job's name.
     pub(super) job_variable: bool,
-    /// The limit by a variable, or else by the program.
+    /// Whether a variable sets the time limit.
     pub(super) limit_variable: bool,
 }
 
@@ -187,7 +187,7 @@ impl Joining {
         self.listen_at(&Place::new(0, 1, address))
     }
 
-    /// Begins to listen on the address of a place.
+    /// Starts listening as rank 0, on the address of a place.
     pub(super) fn listen_at(&self, place: &Place) -> Result<TcpListener, BootstrapError> {
         let address = &place.address;
         let no_listener = |error: std::io::Error| place.no_listener(&error);
@@ -202,7 +202,7 @@ impl Joining {
         Ok(listener)
     }
 
-    /// Refuses a listener that other machines can reach, if there is no secret.
+    /// Refuses a listener that other machines can reach, if there is no secret and not anyone may join.
     pub(super) fn may_listen_by(&self, listener: &TcpListener) -> Result<(), BootstrapError> {
         match listener.local_addr() {
             Ok(address) if !address.ip().is_loopback() => self.may_listen(&address.to_string()),
@@ -223,7 +223,7 @@ impl Joining {
         Err(BootstrapError::Exposed { address: address.to_owned(), way_out })
     }
 
-    /// Ends this process together with the one that started it as a rank, if one did.
+    /// Makes this process end when the process that started it ends, if one started it as a rank.
     pub(super) fn end_with_starter(&self, rank: usize) -> Result<(), BootstrapError> {
         self.starter.map_or(Ok(()), |starter| starter.end_with(rank))
     }
@@ -233,7 +233,7 @@ impl Joining {
         self.secret.is_some()
     }
 
-    /// These settings with a secret, if one is given.
+    /// Sets the secret, if one is given.
     pub(crate) fn with(self, secret: Option<Secret>) -> Self {
         match secret {
             Some(secret) => self.secret(secret),
@@ -241,7 +241,7 @@ impl Joining {
         }
     }
 
-    /// Begins to listen as rank 0 on an address that variables of the environment name.
+    /// Starts listening as rank 0, on an address that comes from environment variables.
     pub(crate) fn listen_on(&self, address: &str) -> Result<TcpListener, BootstrapError> {
         self.listen_at(&Place::by_variables(0, 1, address.to_owned()))
     }
@@ -268,7 +268,7 @@ impl Joining {
         }
     }
 
-    /// How a user raises the limit.
+    /// Advice: how the user can raise the time limit.
     pub(super) const fn longer(&self) -> &'static str {
         if self.knobs.limit_variable {
             "raise HPMOE_JOIN_TIME_LIMIT (seconds)"
@@ -277,12 +277,12 @@ impl Joining {
         }
     }
 
-    /// How a user names the job.
+    /// Advice: how the user can name the job.
     pub(super) const fn naming(&self) -> &'static str {
         if self.knobs.job_variable { "HPMOE_JOB" } else { "the name of the job, which the program sets" }
     }
 
-    /// How a user gives the secret.
+    /// Advice: how the user can set the secret.
     pub(super) const fn confiding(&self) -> &'static str {
         if self.knobs.secret_variable { "by HPMOE_SECRET_FILE" } else { "by the program" }
     }

@@ -1,22 +1,22 @@
 //! The variables that launchers set in the processes they start.
 
-/// A launcher, by the names of its variables.
+/// A launcher, described by the environment variables that it sets.
 pub(super) struct Launcher {
-    /// Rank of a process.
+    /// Variable with the rank of the process.
     pub(super) rank: &'static str,
-    /// Number of ranks.
+    /// Variable with the number of ranks.
     pub(super) ranks: &'static str,
-    /// Number of ranks on the machine of the process, under the names of several versions.
+    /// Variables with the number of ranks on the process's machine; versions of the launcher differ in its name.
     here: &'static [&'static str],
-    /// Names of the job; the first one that is set counts.
+    /// Names of the job; the first one that is set is used.
     jobs: &'static [JobName],
 }
 
 /// A name that a launcher gives a job.
 struct JobName {
-    /// The kind of name, so that those of two kinds differ.
+    /// The kind of name, part of the job's name, so that names of different kinds differ.
     kind: &'static str,
-    /// Its parts, all of them set.
+    /// Variables whose values make up the name. All must be set.
     variables: &'static [&'static str],
 }
 
@@ -26,13 +26,14 @@ impl JobName {
     }
 }
 
-/// Slurm's job, for launchers that run in one. Its step is left out, because each machine's agent of such a launcher can be a step.
+/// Slurm's job, for launchers that run inside it. The Slurm step is left out, because such a launcher may start an agent as a step per
+/// machine.
 const SLURM_JOB: JobName = JobName::new("Slurm's job", &["SLURM_JOB_ID"]);
 
-/// This crate's own variables, those of torchrun, Open MPI, MPICH with its relatives, and srun.
+/// The launchers: this crate's own variables, torchrun, Open MPI, MPICH and its relatives, and srun.
 ///
-/// Names of jobs, as the launchers have them: torchrun its run id; Open MPI 4 and 5 and srun with PMIx a namespace, Open MPI 4 its own number,
-/// too; Intel MPI an id of its Hydra, Cray PALS and Slurm with PMI2 `PMI_JOBID`. MPICH's own Hydra has none.
+/// A job is named by torchrun's run id, by the PMIx namespace (Open MPI 4 and 5, srun with PMIx), by Open MPI 4's own number, by the id of
+/// Intel MPI's Hydra, or by `PMI_JOBID` (Cray PALS, Slurm with PMI2). MPICH's own Hydra names no job.
 pub(super) const LAUNCHERS: [Launcher; 5] = [
     Launcher { rank: "HPMOE_RANK", ranks: "HPMOE_RANKS", here: &[], jobs: &[] },
     Launcher {
@@ -70,14 +71,14 @@ pub(super) const LAUNCHERS: [Launcher; 5] = [
     },
 ];
 
-/// Number of machines of a Slurm step.
+/// Variable with the number of machines of a Slurm step.
 const SLURM_MACHINES: &str = "SLURM_STEP_NUM_NODES";
 
-/// torchrun's run id if the user gave none.
+/// torchrun's run id if the user sets none.
 const NO_RUN_ID: &str = "none";
 
 impl Launcher {
-    /// The launcher that started this process: the first one that has set both numbers.
+    /// The launcher that started this process: the first one whose variables for rank and number of ranks are both set.
     pub(super) fn find(value: impl Fn(&str) -> Option<String>) -> Option<&'static Self> {
         LAUNCHERS.iter().find(|launcher| value(launcher.rank).is_some() && value(launcher.ranks).is_some())
     }
@@ -127,7 +128,7 @@ mod tests {
         assert_eq!(job(&[("PMI_RANK", "0"), ("PMI_SIZE", "2"), ("MPI_LOCALNRANKS", "2")]), None, "Hydra of MPICH");
     }
 
-    /// Each srun of a job is a step of it, and two steps are two jobs of ours.
+    /// Checks that each srun of a Slurm job is its own job here: each is another Slurm step.
     #[test]
     fn slurm_has_jobs_and_steps() {
         let step =

@@ -9,7 +9,7 @@ use super::address_file::{AddressFile, Told};
 use super::launcher::{LAUNCHERS, Launcher};
 use super::variables::with_variables;
 
-/// The default port of rank 0: below those that systems assign automatically, and not registered.
+/// Default port of rank 0: not registered, and below the ports that systems assign automatically.
 const PORT: u16 = 28_471;
 
 pub(super) const OWN_PORT: &str = "HPMOE_PORT";
@@ -50,16 +50,16 @@ pub struct Place {
     pub address: String,
     /// The file to which rank 0 writes its address.
     pub(super) file: Option<AddressFile>,
-    /// The origin of the address, for the advice in errors.
+    /// The source of the address, for the advice in errors.
     pub(super) origin: Origin,
 }
 
-/// The origin of an address.
+/// The source of an address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Origin {
-    /// The user sets environment variables.
+    /// Environment variables.
     Variables,
-    /// The program sets it.
+    /// The program.
     Program,
 }
 
@@ -81,7 +81,7 @@ impl Place {
         self
     }
 
-    /// A place whose address the user can change by variables.
+    /// Makes a place whose address comes from environment variables.
     pub(super) const fn by_variables(rank: usize, ranks: usize, address: String) -> Self {
         Self { rank, ranks, address, file: None, origin: Origin::Variables }
     }
@@ -103,7 +103,8 @@ impl Place {
         with_variables(|value| Self::from_variables(value))
     }
 
-    /// As rank 0: writes the address of a listener into the file, if there is one, for as long as the result lives.
+    /// On rank 0: writes a listener's address into the address file, if there is one. It stays there while the result
+    /// lives.
     pub(super) fn tell(&self, listener: &TcpListener) -> Result<Option<Told<'_>>, BootstrapError> {
         let Some(file) = &self.file else { return Ok(None) };
         let told = listener.local_addr().and_then(|address| file.tell(&address.to_string()));
@@ -117,7 +118,7 @@ impl Place {
         })
     }
 
-    /// The error of rank 0 that can't listen here.
+    /// The error for rank 0 if it can't listen on this address.
     pub(super) fn no_listener(&self, error: &io::Error) -> BootstrapError {
         BootstrapError::no_descriptor("listening as rank 0", error).unwrap_or_else(|| BootstrapError::Listen {
             address: self.address.clone(),
@@ -129,7 +130,7 @@ impl Place {
         })
     }
 
-    /// How a user moves rank 0 to another host.
+    /// Advice: how the user can move rank 0 to another host.
     const fn other_host(&self) -> &'static str {
         match self.origin {
             Origin::Variables => {
@@ -139,7 +140,7 @@ impl Place {
         }
     }
 
-    /// How a user leads ranks away from another program's address.
+    /// Advice: how the user can avoid an address at which another program answers.
     pub(super) const fn elsewhere(&self) -> &'static str {
         match self.origin {
             Origin::Variables if self.file.is_some() => {
@@ -149,7 +150,7 @@ impl Place {
         }
     }
 
-    /// How a user moves rank 0 to another port.
+    /// Advice: how the user can move rank 0 to another port.
     pub(super) const fn other_port(&self) -> &'static str {
         match self.origin {
             Origin::Variables => "choose another port by HPMOE_PORT, for all ranks",
@@ -157,7 +158,7 @@ impl Place {
         }
     }
 
-    /// How a user brings ranks to one address.
+    /// Advice: how the user can give all ranks one address.
     pub(super) const fn one_address(&self) -> &'static str {
         match self.origin {
             Origin::Variables if self.file.is_some() => {

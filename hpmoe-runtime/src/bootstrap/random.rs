@@ -12,7 +12,7 @@ pub(super) fn random() -> Result<Random, BootstrapError> {
     Ok(bytes)
 }
 
-/// By the call of the system, which needs no file: a process without a free descriptor can join, too.
+/// Fills `bytes` by a system call, which needs no file: a process without a free file descriptor can join, too.
 #[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "a call of the system")]
 fn fill(bytes: &mut Random) -> std::io::Result<()> {

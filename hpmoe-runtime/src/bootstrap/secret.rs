@@ -16,13 +16,13 @@ use super::random::random;
 /// The variable that names the file with the secret.
 pub(super) const SECRET_FILE: &str = "HPMOE_SECRET_FILE";
 
-/// The minimum number of bytes of a secret, which is that of a 128-bit key.
+/// Minimum size of a secret, in bytes: that of a 128-bit key.
 const LEAST: usize = 16;
 
-/// The maximum size of a secret, in bytes.
+/// Maximum size of a secret, in bytes.
 const MOST: usize = 4096;
 
-/// Time limit for reading the whole secret from a pipe.
+/// Time limit for reading the whole secret from a file or pipe.
 const READING: Duration = Duration::from_secs(5);
 
 /// A secret of 16 to 4,096 bytes that only the ranks of a job know.
@@ -87,8 +87,8 @@ impl Secret {
         &self.0
     }
 
-    /// Gives the secret to a process that is about to be started, by a file without a name as its standard input. No argument and no
-    /// variable holds it, and nothing is left of it when the processes have ended.
+    /// Passes the secret to a process that is about to be started, as an unnamed file on its standard input. No argument and no variable
+    /// holds the secret, and nothing is left of it after the processes have ended.
     #[cfg(all(target_os = "linux", not(miri)))]
     pub(super) fn pass_to(&self, command: &mut Command) -> io::Result<()> {
         use std::io::Write as _;
@@ -106,7 +106,7 @@ impl Secret {
     }
 }
 
-/// Shows nothing of the secret.
+/// Prints nothing of the secret.
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Secret(..)")
@@ -129,7 +129,7 @@ fn open(path: &Path) -> io::Result<std::fs::File> {
     OpenOptions::new().read(true).open(path)
 }
 
-/// The mode of a file that others than its user and its group can read, or than its user can write.
+/// The mode of a file, if users other than its owner and group can access it, or users other than its owner can write it.
 #[cfg(unix)]
 fn exposed_mode(file: &std::fs::File) -> io::Result<Option<u32>> {
     use std::os::unix::fs::PermissionsExt as _;
@@ -143,7 +143,7 @@ fn exposed_mode(_file: &std::fs::File) -> io::Result<Option<u32>> {
     Ok(None)
 }
 
-/// All bytes of a file, one more than [`MOST`] of one that has too many.
+/// Reads the whole file, but at most [`MOST`] bytes plus one.
 fn read(file: &mut impl Read) -> io::Result<Vec<u8>> {
     let deadline = Instant::now() + READING;
     let mut bytes = Vec::new();

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use super::BootstrapError;
 
-/// The variable that names the process that started a rank: set by [`Joining::pass_to`](super::Joining::pass_to).
+/// The variable with the number of the process that started this rank, set by [`Joining::pass_to`](super::Joining::pass_to).
 pub(super) const STARTED_BY: &str = "HPMOE_STARTED_BY";
 
-/// The time between two looks at the parent.
+/// Time between two checks of the parent process.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Number of the process that started this one.
@@ -33,8 +33,8 @@ impl Starter {
         self.0.to_string()
     }
 
-    /// Ends this process when the process that started it has ended for any reason: a signal to that process does not reach others. If
-    /// this process was started through another program that still runs, it ends when it finds that rank 0 is gone.
+    /// Ends this process when the process that started it has ended for any reason. A signal to that process alone would not reach this
+    /// one. If this process was started through another program that still runs, it ends only when it finds that rank 0 is gone.
     #[cfg(unix)]
     pub(super) fn end_with(self, rank: usize) -> Result<(), BootstrapError> {
         static WATCH: Once = Once::new();

@@ -26,12 +26,12 @@ impl Strangers {
         self.silent + self.foreign + self.other_jobs + self.unproven + self.misplaced
     }
 
-    /// The numbers, in an order that messages keep.
+    /// All counts, in the order in which messages contain them.
     pub(super) const fn numbers(&self) -> [u64; 5] {
         [self.silent, self.foreign, self.other_jobs, self.unproven, self.misplaced]
     }
 
-    /// Reads the counts from the numbers of a message.
+    /// Makes the counts from those of a message.
     pub(super) const fn from_numbers([silent, foreign, other_jobs, unproven, misplaced]: [u64; 5]) -> Self {
         Self { silent, foreign, other_jobs, unproven, misplaced }
     }

@@ -1,4 +1,4 @@
-//! Variables of the environment.
+//! Lookup of environment variables.
 
 use std::cell::RefCell;
 use std::env::{self, VarError};

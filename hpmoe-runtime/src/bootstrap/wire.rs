@@ -11,7 +11,7 @@ impl Message {
         self
     }
 
-    /// Adds bytes, preceded by their number.
+    /// Adds a byte string: its length, then its bytes.
     pub(crate) fn bytes(self, bytes: &[u8]) -> Self {
         let mut message = self.number(bytes.len() as u64);
         message.0.extend(bytes);
@@ -24,7 +24,7 @@ impl Message {
     }
 }
 
-/// A message that is being read. What another process wrote is not trusted: a message that is too short gives `None`.
+/// A message that is being read. The sender is not trusted: reading beyond the end of the message gives `None`.
 pub(crate) struct Reader<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Reader<'a> {
@@ -40,7 +40,7 @@ impl<'a> Reader<'a> {
         usize::try_from(self.number()?).ok()
     }
 
-    /// The next bytes.
+    /// The next byte string.
     pub(crate) fn bytes(&mut self) -> Option<&'a [u8]> {
         let count = self.size()?;
         let (bytes, rest) = self.0.split_at_checked(count)?;
@@ -48,7 +48,7 @@ impl<'a> Reader<'a> {
         Some(bytes)
     }
 
-    /// The next bytes, as text.
+    /// The next byte string, as text; `None` if it is not UTF-8.
     pub(crate) fn text(&mut self) -> Option<String> {
         Some(String::from_utf8_lossy(self.bytes()?).into_owned())
     }

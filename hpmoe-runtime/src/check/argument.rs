@@ -8,7 +8,7 @@ use crate::layout::{KernelRoute, LaunchRoute, RankSizes};
 use crate::tables::{RowKind, TensorTable};
 use crate::{Argument, ArgumentError, RawPart};
 
-/// Whether an argument has the type, the rows and the place of a tensor, on each rank that is here.
+/// Checks that an argument has the type, row count and location of the kernel's tensor, on each rank of this process.
 pub(super) fn fits_tensor(
     tensor: &TensorTable,
     argument: &Argument<'_>,
@@ -42,7 +42,7 @@ pub(super) fn fits_tensor(
     })
 }
 
-/// Whether a part starts on a line. Tensors of this crate do.
+/// Checks that a part starts at a multiple of a cache line. Tensors of this crate do.
 fn fits_line(argument: &Argument<'_>, rank: Rank) -> Result<(), ArgumentError> {
     let (address, alignment) = (argument.part(rank).address, RawPart::ALIGNMENT);
     match argument.bytes(rank) == 0 || address % alignment as u64 == 0 {
@@ -95,7 +95,7 @@ fn fits_rows(
     }
 }
 
-/// Whether a kept route, or room for one, has counts of as many chunks as the kernel.
+/// Checks that a kept route, or memory for one, has counts for the kernel's number of chunks.
 fn kept_chunks(argument: &Argument<'_>, route: &KernelRoute, rank: Rank) -> Result<(), ArgumentError> {
     let RankSizes { ranks, experts, top_k, .. } = *route.sizes();
     let wanted = route.sizes().kept_chunks();
@@ -107,7 +107,7 @@ fn kept_chunks(argument: &Argument<'_>, route: &KernelRoute, rank: Rank) -> Resu
     }
 }
 
-/// Whether the argument has the kind of rows that the kernel was built for.
+/// Checks that the argument has the kind of rows that the kernel was built for.
 fn fits_kind(tensor: &TensorTable, argument: &Argument<'_>) -> Result<(), ArgumentError> {
     let words = |kind| match kind {
         RowKind::Expert(height) => format!("{height} rows per expert"),

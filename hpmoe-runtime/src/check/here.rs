@@ -1,8 +1,8 @@
-//! The ranks of this process, in words.
+//! The ranks of this process, as text.
 
 use hpmoe_kernels::Ranks;
 
-/// The local ranks, in words.
+/// The ranks of this process, as text.
 pub(super) fn here(ranks: Ranks) -> String {
     match ranks.only() {
         Some(only) => format!("{only} alone"),

@@ -1,4 +1,4 @@
-//! A launch that fits, and every way not to fit, with its error text.
+//! Tests with a launch that fits, and with each way not to fit and its error text.
 
 use hpmoe_kernels::op::ElementType;
 use hpmoe_kernels::{Experts, PerRank, Placement, Ranks, Tensor, bf16};
@@ -244,7 +244,8 @@ fn a_part_starts_on_a_line() {
     assert_eq!(refused, text);
 }
 
-/// Every limit of a route that a kernel makes: a value at the limit passes, and one more is an error with a way out.
+/// Checks every limit of a route that a kernel makes: a value at the limit passes, and a larger one is an error with a
+/// way out.
 #[test]
 fn routes_that_kernels_make() {
     let sizes = |ranks, local_experts, chunk_tokens| RankSizes {

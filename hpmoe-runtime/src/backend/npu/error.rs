@@ -13,9 +13,9 @@ pub enum NpuError {
         "there is no runtime library of CANN (tried {tried}: {cause}): install CANN 8.5 or later and run its set_env.sh"
     )]
     NoLibrary {
-        /// Names that were tried.
+        /// Names and paths that were tried.
         tried: String,
-        /// The reason why the first one could not be opened.
+        /// The loader's message for the last file that exists, or else for the first name.
         cause: String,
     },
     /// The library lacks a call.
@@ -101,7 +101,7 @@ pub enum NpuError {
     Superpods {
         /// The rank of this process.
         rank: usize,
-        /// Superpod of its NPU.
+        /// Superpod of this rank's NPU.
         superpod: i64,
         /// The other rank.
         peer: usize,
@@ -161,21 +161,21 @@ pub enum NpuError {
         aiv: u32,
         /// The NPU's number in this process.
         device: i32,
-        /// Its matrix cores.
+        /// Number of the NPU's matrix cores.
         found_aic: i64,
-        /// Its vector cores.
+        /// Number of the NPU's vector cores.
         found_aiv: i64,
     },
-    /// CANN reports a different type of kernel than the build has checked.
+    /// CANN reports a kernel type that differs from the one that the build checked.
     #[error(
         "CANN loads {kernel} as a kernel of type {found} instead of {wanted} (both kinds of core): build it with another CANN"
     )]
     KernelType {
         /// Name of the kernel, `module::taskflow`.
         kernel: &'static str,
-        /// The type that it should have.
+        /// The kernel type that the build checked.
         wanted: i64,
-        /// The type that it has.
+        /// The kernel type that CANN reports.
         found: i64,
     },
     /// CANN would start the kernel with another ratio of cores.
@@ -187,10 +187,10 @@ pub enum NpuError {
         kernel: &'static str,
         /// Matrix cores in the ratio that CANN starts.
         aic: u16,
-        /// Vector cores in the ratio.
+        /// Vector cores in the ratio that CANN starts.
         aiv: u16,
     },
-    /// NPU memory does not start at a multiple of a cache line.
+    /// Memory of an NPU does not start at a multiple of 512 bytes, its cache line.
     #[error(
         "CANN gave memory at {address:#x}, which is not a multiple of 512: please report it with the version of CANN"
     )]
@@ -210,17 +210,17 @@ pub enum NpuError {
     },
 }
 
-/// The codes of work that can't reach the memory of another NPU.
+/// CANN's error codes for work that can't reach the memory of another NPU.
 const LOST_PEER: [i32; 2] = [507_056, 507_057];
 
 impl NpuError {
-    /// Whether work on the NPU has failed for want of another one's memory.
+    /// Whether work failed because the memory of another NPU can't be reached.
     pub(crate) const fn is_lost_peer(&self) -> bool {
         matches!(self, Self::Call { code, .. } if *code == LOST_PEER[0] || *code == LOST_PEER[1])
     }
 }
 
-/// The errors that a launch can meet, with what to do.
+/// Error codes that a launch can meet, with their meanings and ways out.
 const MEANINGS: [(&[i32], &str); 7] = [
     (&[107_000], "a parameter that the library refuses: please report it with the version of CANN"),
     (&[107_017], "a handle that the library doesn't know: please report it with the version of CANN"),

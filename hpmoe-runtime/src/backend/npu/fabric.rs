@@ -3,7 +3,7 @@
 use super::symmetric::SymmetricMemory;
 use super::{DeviceMemory, Npu, NpuError};
 
-/// Physical memory that has a fabric handle, by which other processes map it.
+/// Sharing by fabric handles: a process exports physical memory under such a handle, and other processes map it.
 pub(super) struct Fabric;
 
 impl SymmetricMemory for Fabric {

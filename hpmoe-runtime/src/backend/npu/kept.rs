@@ -8,20 +8,21 @@ use super::{DeviceMemory, NpuError, Program};
 use crate::CompiledKernel;
 use crate::abi::LINE;
 
-/// Maximum number of blocks of memory that an NPU keeps for later launches: the least recently used is freed first.
+/// Maximum number of free memory blocks that an NPU keeps for later launches. With one more, the least recently used is
+/// freed.
 const MOST_BLOCKS: usize = 8;
 
-/// Kernels that were loaded, and memory that no launch needs any more.
+/// Kernels that were loaded on an NPU, and memory blocks that launches no longer use.
 #[derive(Default)]
 pub(super) struct Kept {
-    /// By symbol, which has the fingerprint of the kernel.
+    /// Loaded kernels by symbol. A symbol includes the kernel's fingerprint.
     programs: Mutex<HashMap<&'static str, Arc<Program>>>,
-    /// The most recently used last.
+    /// Free blocks; the most recently used is last.
     blocks: Mutex<Vec<DeviceMemory>>,
 }
 
 impl Kept {
-    /// The kernel, which is loaded when it is asked for the first time.
+    /// The kernel, loaded on first use.
     pub(super) fn program(&self, device: &Device, kernel: &CompiledKernel) -> Result<Arc<Program>, NpuError> {
         let name = kernel.tables().name;
         let code = kernel.device().ok_or(NpuError::NotBuilt { kernel: name })?;
@@ -34,7 +35,8 @@ impl Kept {
         Ok(program)
     }
 
-    /// At least `bytes` bytes of anything: a block that was used before and is less than twice as large, or a new one.
+    /// Returns a block of at least `bytes` bytes with unspecified contents: a kept one that is less than twice as
+    /// large, or a new one.
     pub(super) fn take_block(&self, device: &Device, bytes: usize) -> Result<DeviceMemory, NpuError> {
         let bytes = bytes.max(1).next_multiple_of(LINE);
         let kept = {
@@ -46,7 +48,7 @@ impl Kept {
         kept.map_or_else(|| self.allocate(device, bytes), Ok)
     }
 
-    /// Keeps a block that no launch needs any more.
+    /// Keeps a block that launches no longer use.
     pub(super) fn keep_block(&self, block: DeviceMemory) {
         let mut blocks = lock(&self.blocks);
         blocks.push(block);

@@ -5,15 +5,16 @@ use std::sync::Arc;
 
 use super::{DeviceMemory, Npu, NpuError};
 
-/// Memory of an NPU that goes back to it when this is dropped.
+/// A memory block of an NPU, which goes back to the NPU when this value is dropped.
 pub(crate) struct LentMemory {
     npu: Arc<Npu>,
-    /// `None` only while it is dropped.
+    /// The block; `None` only during the drop.
     block: Option<DeviceMemory>,
 }
 
 impl Npu {
-    /// At least `bytes` bytes of anything, as [`Kept::take_block`](super::kept::Kept::take_block).
+    /// Lends a block of at least `bytes` bytes with unspecified contents, like
+    /// [`Kept::take_block`](super::kept::Kept::take_block).
     pub(crate) fn lend(self: &Arc<Self>, bytes: usize) -> Result<LentMemory, NpuError> {
         Ok(LentMemory { block: Some(self.kept.take_block(self, bytes)?), npu: Arc::clone(self) })
     }

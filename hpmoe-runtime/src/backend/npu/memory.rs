@@ -23,19 +23,19 @@ pub struct DeviceMemory {
     owner: Owner,
 }
 
-/// The owner that memory is returned to.
+/// The owner of memory, which decides how it is freed.
 enum Owner {
-    /// Memory that only this process uses.
+    /// Allocated for this process alone.
     Allocated,
-    /// Other processes map the same physical memory.
+    /// Physical memory that this process has mapped; other processes may map it, too.
     Mapped(Handle),
     /// A part of a heap that processes share.
     Lent(Arc<Heap>),
-    /// Memory that another process owns.
+    /// Memory of another process, which this process does not free.
     Peer,
 }
 
-/// Shared memory is whole pages of this size.
+/// Size of a large page. Shared memory consists of whole large pages.
 const LARGE_PAGE: usize = 2 << 20;
 
 impl DeviceMemory {
@@ -58,7 +58,7 @@ impl DeviceMemory {
         }
     }
 
-    /// Memory that other processes can map. The first `poisoned` bytes have all bits set, and the others are zero.
+    /// Allocates memory that other processes can map. The first `poisoned` bytes have all bits set, and the others are zero.
     pub(super) fn physical(device: &Device, bytes: usize, poisoned: usize) -> Result<Self, NpuError> {
         let _here = device.here()?;
         let bytes = bytes.max(1).next_multiple_of(LARGE_PAGE);
@@ -67,7 +67,7 @@ impl DeviceMemory {
         Ok(memory)
     }
 
-    /// The handle with which another process can map it, if it is physical memory of this process.
+    /// The ticket with which another process can map this memory. Panics if the memory is not physical memory of this process.
     pub(super) fn fabric_ticket(&self) -> Result<Vec<u8>, NpuError> {
         let Owner::Mapped(physical) = self.owner else { panic!("no other process maps this memory") };
         let _here = OnDevice::new(self.acl, self.device)?;
@@ -83,7 +83,7 @@ impl DeviceMemory {
         Self::mapped(device, u64::from_le_bytes(*bytes) as usize, device.acl.import(name)?)
     }
 
-    /// A part of a heap on this NPU, which processes share. The first `poisoned` bytes have all bits set; all others are zero.
+    /// Wraps a part of a heap on this NPU that processes share. The first `poisoned` bytes are set to all bits, all others to zero.
     pub(super) fn lent(
         device: &Device,
         address: u64,
@@ -97,12 +97,12 @@ impl DeviceMemory {
         Ok(memory)
     }
 
-    /// Memory of another process that this NPU's kernels write.
+    /// Wraps memory of another process, which kernels of this NPU write.
     pub(super) fn of_peer(device: &Device, address: u64, bytes: usize) -> Result<Self, NpuError> {
         Self { acl: device.acl, device: device.number(), address, bytes, owner: Owner::Peer }.on_a_line()
     }
 
-    /// Maps physical memory into the addresses of this process.
+    /// Maps physical memory at new addresses of this process.
     fn mapped(device: &Device, bytes: usize, physical: Handle) -> Result<Self, NpuError> {
         let acl = device.acl;
         let mapped = acl.reserve(bytes).and_then(|address| match acl.map(address, bytes, physical) {
@@ -191,7 +191,7 @@ impl DeviceMemory {
         })
     }
 
-    /// Copies a rank's part of an argument to a byte offset.
+    /// Copies a rank's part of an argument into this memory, at byte offset `at`.
     pub(crate) fn copy_in(&self, argument: &Argument<'_>, rank: Rank, at: usize) -> Result<(), NpuError> {
         let count = argument.bytes(rank);
         let to = self.part(at, count);
@@ -201,7 +201,7 @@ impl DeviceMemory {
         })
     }
 
-    /// Copies from a byte offset to a rank's part of an argument.
+    /// Copies from byte offset `at` of this memory to a rank's part of an argument.
     ///
     /// # Panics
     ///
@@ -216,7 +216,7 @@ impl DeviceMemory {
         })
     }
 
-    /// Copies with this memory's device selected. Copies of zero bytes are skipped, because the library refuses them.
+    /// Calls `copy` with this memory's device selected, unless `count` is 0: the library refuses copies of zero bytes.
     fn copy(
         &self,
         count: usize,

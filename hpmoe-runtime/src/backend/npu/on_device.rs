@@ -3,7 +3,7 @@
 use super::NpuError;
 use super::acl::Acl;
 
-/// A device that this thread has set for a while. The one that its caller had set comes back afterwards.
+/// A device that is current for this thread while this value lives. Dropping it restores the caller's device.
 pub(super) struct OnDevice {
     acl: &'static Acl,
     before: Option<i32>,

@@ -12,7 +12,7 @@ use super::ring::{Ring, SentBlock, WaitForOldest};
 use super::{DeviceMemory, NpuError, Program};
 use crate::CompiledKernel;
 
-/// Chips of the architecture that kernels are generated for, by how their names begin.
+/// Prefixes of the names of chips that kernels can run on.
 const CHIPS: [&str; 2] = ["Ascend910B", "Ascend910_93"];
 
 /// An NPU of this process: a [`Device`], and the state that launches on it share.
@@ -34,7 +34,7 @@ pub fn open_one(local_rank: usize) -> Result<Npu, NpuError> {
     open_with_peers(number)
 }
 
-/// The NPU of that number, which can access the memory of all others that it reaches.
+/// Opens NPU `number`. Its kernels can access the memory of every NPU of this process that it can reach.
 pub(crate) fn open_with_peers(number: usize) -> Result<Npu, NpuError> {
     let (acl, devices) = fitting()?;
     if number >= devices as usize {
@@ -79,7 +79,7 @@ pub fn open(first: usize, ranks: usize) -> Result<Vec<Npu>, NpuError> {
     numbers.map(|device| Npu::new(acl, device)).collect()
 }
 
-/// The library, and the number of NPUs, whose chips are of the right kind.
+/// The library and the number of NPUs. Fails if the chip is not one of [`CHIPS`].
 fn fitting() -> Result<(&'static Acl, u32), NpuError> {
     let acl = Acl::get()?;
     let (devices, soc) = (acl.device_count()?, acl.soc_name());
@@ -94,12 +94,12 @@ impl Npu {
         Ok(Self { device: Device::new(acl, number)?, kept: Kept::default(), ring: Ring::default() })
     }
 
-    /// The kernel, which is loaded when it is asked for the first time.
+    /// The kernel, loaded on this NPU on first use.
     pub(crate) fn program(&self, kernel: &CompiledKernel) -> Result<Arc<Program>, NpuError> {
         self.kept.program(self, kernel)
     }
 
-    /// Puts the copy of a launch's argument block on the stream, as [`Ring::send`].
+    /// Enqueues the copy of a launch's argument block; see [`Ring::send`].
     pub(crate) fn send(
         &self,
         block: &[u8],

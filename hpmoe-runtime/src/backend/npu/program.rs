@@ -5,7 +5,7 @@ use super::NpuError;
 use super::acl::{Acl, Handle};
 use super::device::Device;
 
-/// The library's name for the type of a kernel with both kinds of core.
+/// The library's number for the type of a kernel with both kinds of core.
 const BOTH_KINDS: i64 = 3;
 
 /// A kernel that is loaded on an NPU.
@@ -18,7 +18,7 @@ pub struct Program {
 /// The parameters of a kernel start.
 #[derive(Clone, Copy, Debug)]
 pub struct Start<'a> {
-    /// Core groups, each with one matrix core and two vector cores.
+    /// Number of core groups, each with one matrix core and two vector cores.
     pub groups: u32,
     /// The kernel's arguments.
     pub arguments: &'a [u64],
@@ -66,7 +66,7 @@ impl Program {
         device.chain.link(device.stream, launch)
     }
 
-    /// Puts a launch on another stream of the NPU, which is being captured. Only that stream orders it with other launches.
+    /// Enqueues a launch on another stream of the NPU, which is being captured. Only that stream orders the launch with others.
     ///
     /// # Errors
     ///

@@ -14,27 +14,27 @@ use super::acl::{Acl, Handle};
 use super::device::Device;
 use super::{DeviceMemory, NpuError};
 
-/// Launches of an NPU that can be under way before the next one waits for the oldest.
+/// Maximum number of slots, one per launch under way. The next launch waits for the oldest one.
 const MOST_SLOTS: usize = 4;
 
-/// Waits for the oldest launch of a ring.
+/// A function that waits for the oldest launch whose slot is in use.
 pub(crate) type WaitForOldest<'a> = &'a dyn Fn() -> Result<(), NpuError>;
 
-/// The slots of launches that are on an NPU's stream, the oldest first.
+/// Slots of the launches that are on an NPU's stream; the oldest is first.
 #[derive(Default)]
 pub(super) struct Ring(Mutex<VecDeque<Slot>>);
 
-/// Pinned memory for the block of one launch. The device is set wherever one is made or dropped.
+/// Pinned memory for the argument block of one launch. Slots are made and dropped only while their device is current.
 struct Slot {
     acl: &'static Acl,
     address: u64,
     bytes: usize,
-    /// Recorded after the launch.
+    /// Event recorded after the launch.
     done: Handle,
 }
 
-/// A block that is being copied to an NPU, until its launch is on the stream. If it is dropped earlier, it is not known when its slot
-/// becomes free, so the memory is never reused.
+/// An argument block whose copy is on the stream, but whose launch is not yet. If it is dropped in this state, nobody knows when the copy
+/// ends, so its slot is never reused or freed.
 pub(crate) struct SentBlock<'a> {
     device: &'a Device,
     ring: &'a Ring,
@@ -42,7 +42,7 @@ pub(crate) struct SentBlock<'a> {
 }
 
 impl SentBlock<'_> {
-    /// Its launch is on the stream: the slot is free when that is done.
+    /// Marks the launch as enqueued: the slot becomes free when the launch has ended.
     pub(crate) fn launched(self) -> Result<(), NpuError> {
         let _here = self.device.here()?;
         self.device.acl.record_event(self.slot.done, self.device.stream)?;
@@ -52,8 +52,8 @@ impl SentBlock<'_> {
 }
 
 impl Ring {
-    /// Puts the copy of a launch's argument block, of at most `bytes` bytes, on the stream. If launches use all slots, `with_patience` is
-    /// called with a wait for the oldest of them, for at most `limit`.
+    /// Enqueues the copy of a launch's argument block. If all slots are in use, `with_patience` is called with a function that waits for
+    /// the oldest launch, at most `limit`.
     pub(super) fn send<'a>(
         &'a self,
         device: &'a Device,
@@ -71,7 +71,7 @@ impl Ring {
         Ok(sent)
     }
 
-    /// A slot of at least `bytes` bytes that no copy still reads.
+    /// A slot of at least `bytes` bytes that no copy reads any more.
     fn free_slot(
         &self,
         device: &Device,
@@ -97,7 +97,7 @@ impl Ring {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives the memory of all slots back. Nothing is on the stream.
+    /// Frees the memory of all slots. No launch may be on the stream.
     pub(super) fn clear(&self) {
         self.lock().clear();
     }

@@ -13,14 +13,14 @@ use super::{Npu, NpuError};
 /// The variable that chooses the source of shared memory.
 const CHOICE: &str = "HPMOE_SYMMETRIC_MEMORY";
 
-/// Finalises the source of shared memory when its group ends.
+/// The source of a group's shared memory, which is finalised when the group ends.
 pub(crate) struct SharedByGroup {
     shared: &'static dyn SymmetricMemory,
     npu: Arc<Npu>,
 }
 
 impl SharedByGroup {
-    /// The way that the environment selects, for a group with this NPU.
+    /// The source that the environment selects ([`symmetric_memory`]), for a group with this NPU.
     pub(crate) fn chosen(npu: &Arc<Npu>) -> Result<Self, NpuError> {
         Ok(Self { shared: symmetric_memory()?, npu: Arc::clone(npu) })
     }

@@ -4,10 +4,10 @@ use super::hello::{array, number};
 use super::nonce::Nonce;
 use super::proof::Proof;
 
-/// The first bytes of rank 0.
+/// The first bytes of each message of rank 0: this protocol and its version.
 const FROM_RANK_0: [u8; 16] = *b"hpmoe-join-zero2";
 
-/// Bytes of each answer of rank 0.
+/// Size of each answer of rank 0, in bytes.
 pub(super) const ANSWER_BYTES: usize = 56;
 
 /// A message of rank 0.
@@ -32,7 +32,7 @@ pub(super) enum Refusal {
     UnknownSecret,
     /// The proof is wrong.
     Unproven,
-    /// Rank 0 was started for this many ranks.
+    /// Rank 0 was started for this number of ranks, which differs from the rank's.
     Ranks(u32),
     /// Another process has joined as this rank.
     Taken,
@@ -59,7 +59,7 @@ impl Answer {
         bytes
     }
 
-    /// `None` if it is not one of rank 0 of this protocol.
+    /// Reads an answer; `None` if the bytes are not an answer of rank 0 in this protocol.
     pub(super) fn read(bytes: &[u8; ANSWER_BYTES]) -> Option<Self> {
         let (kind, value, data) = (number(&bytes[16..20]), number(&bytes[20..24]), array(&bytes[24..]));
         if bytes[..16] != FROM_RANK_0 {
@@ -79,7 +79,7 @@ impl Answer {
         })
     }
 
-    /// Whether the first bytes can't be those of an answer.
+    /// Whether `start`, the first bytes of a message, can't be the start of an answer.
     pub(super) fn refuse(start: &[u8]) -> bool {
         let whole = &start[..start.len().min(16)];
         whole != &FROM_RANK_0[..whole.len()]

@@ -12,40 +12,41 @@ use super::proof::{Key, job_digest};
 use crate::bootstrap::random::random;
 use crate::bootstrap::{BootstrapError, Joining, Strangers};
 
-/// The maximum number of guests at a time. With the connections of 256 ranks, they need half of the 1,024 descriptors that a process usually has.
+/// Maximum number of connections that are being greeted at a time. Together with the connections of 256 ranks, these take half of the 1,024
+/// file descriptors that a process usually has.
 pub(super) const MOST_GUESTS: usize = 256;
 
-/// The time that a guest has for its whole greeting.
+/// Time limit of one connection's whole greeting.
 pub(super) const GREETING: Duration = Duration::from_secs(5);
 
-/// The time that a guest has in any case: the oldest one makes room for the next, but not earlier. Together with [`MOST_GUESTS`], 2,560
-/// connections are greeted in a second; others wait in the system's queue.
+/// Minimum time that each connection gets for its greeting. After that, the oldest one makes room for a new one if [`MOST_GUESTS`] are
+/// open. So rank 0 greets at least 2,560 connections per second; others wait in the system's queue.
 const LEAST: Duration = Duration::from_millis(100);
 
-/// The maximum number of connections that are taken before guests are heard.
+/// Maximum number of connections that are accepted before the greetings of all guests continue.
 const ROUND: usize = 64;
 
-/// The time for which rank 0 waits for a file descriptor that other threads of its process may close.
+/// Time for which rank 0 waits for a file descriptor, because other threads of its process may close one.
 const STARVING: Duration = Duration::from_secs(1);
 
-/// The time between two rounds, with guests and without.
+/// Pauses between two rounds: while connections are being greeted, and while there are none.
 const PAUSES: [Duration; 2] = [Duration::from_millis(2), Duration::from_millis(5)];
 
-/// The door of rank 0.
+/// Rank 0's listener, with the connections that are being greeted.
 pub(super) struct Door<'a> {
     listener: &'a TcpListener,
     terms: Terms,
-    /// The oldest first.
+    /// Connections that are being greeted; the oldest is first.
     guests: VecDeque<Guest>,
     pub(super) strangers: Strangers,
-    /// Why no connection could be taken the last time.
+    /// The error of the last attempt to accept a connection; `None` if it succeeded.
     pub(super) refused: Option<String>,
-    /// Since when this process has had no file descriptor for a connection although no guest holds one, and the error for it.
+    /// The time since when no file descriptor has been left for a connection although no guest holds one, and the error to report.
     starving: Option<(Instant, BootstrapError)>,
 }
 
 impl<'a> Door<'a> {
-    /// Opens the door.
+    /// Starts accepting connections.
     pub(super) fn new(listener: &'a TcpListener, joining: &Joining) -> std::result::Result<Self, BootstrapError> {
         let terms = Terms {
             job: job_digest(&joining.job),
@@ -57,7 +58,7 @@ impl<'a> Door<'a> {
         Ok(Self { listener, terms, guests, strangers, refused: None, starving: None })
     }
 
-    /// Takes connections, hears all guests, and returns those that have proven to be ranks of the job.
+    /// Accepts connections, continues all greetings, and returns the ranks of the job that have proven themselves.
     pub(super) fn round(&mut self) -> Vec<Arrival> {
         self.take();
         let mut arrived = Vec::new();
@@ -73,23 +74,23 @@ impl<'a> Door<'a> {
         arrived
     }
 
-    /// The error of a process that has too few file descriptors for its ranks: nothing else than this process can change that.
+    /// The error for a process that has had too few file descriptors for longer than [`STARVING`]. Only this process can change that.
     pub(super) fn starved(&self) -> Option<BootstrapError> {
         self.starving.as_ref().filter(|(since, _)| since.elapsed() >= STARVING).map(|(_, error)| error.clone())
     }
 
-    /// Waits until a round may be worth while.
+    /// Waits before the next round.
     pub(super) fn pause(&self) {
         sleep(PAUSES[usize::from(self.guests.is_empty())]);
     }
 
-    /// Closes the door: connections that are still being greeted are not ranks.
+    /// Ends the greetings and returns all counts. Connections that are still being greeted count as silent strangers.
     pub(super) fn close(mut self) -> Strangers {
         self.strangers.silent += self.guests.len() as u64;
         self.strangers
     }
 
-    /// Accepts the waiting connections that there is room for.
+    /// Accepts waiting connections, as far as there is room for guests.
     fn take(&mut self) {
         for _ in 0..ROUND {
             if self.guests.len() >= MOST_GUESTS && !self.make_room() {
@@ -117,7 +118,7 @@ impl<'a> Door<'a> {
         }
     }
 
-    /// Records since when the process has had no free file descriptor.
+    /// Records the time at which the process ran out of file descriptors although no guest holds one.
     fn starve(&mut self, error: &std::io::Error) {
         let none = BootstrapError::no_descriptor("taking the connection of a rank as rank 0", error);
         let none = none.filter(|_| self.guests.is_empty());
@@ -128,7 +129,7 @@ impl<'a> Door<'a> {
         Guest::new(self.listener.accept()?.0)
     }
 
-    /// Drops the oldest unproven connection, unless it is new.
+    /// Drops the oldest connection that is still being greeted, unless it is younger than [`LEAST`]. Returns whether it was dropped.
     fn make_room(&mut self) -> bool {
         let old = |oldest: &Guest| oldest.came.elapsed() >= LEAST;
         let evicted = self.guests.front().is_some_and(old) && self.guests.pop_front().is_some();

@@ -5,10 +5,10 @@ use std::io::{self, Read, Write};
 use crate::bootstrap::Strangers;
 use crate::bootstrap::wire::{Message, Reader};
 
-/// The maximum size of a rank's part of an exchange, in bytes: a quarter of a GiB.
+/// Maximum size of a rank's part in an exchange: 256 MiB.
 pub(super) const MOST_PART: usize = 1 << 28;
 
-/// Room for the contents of a frame in addition to its parts.
+/// Maximum size, in bytes, of a frame's contents other than the parts.
 const MOST_HEAD: u64 = 1 << 16;
 
 /// The maximum size, in bytes, of a frame with the parts of this many ranks.
@@ -16,14 +16,14 @@ pub(super) const fn most_bytes(ranks: usize) -> u64 {
     MOST_HEAD + (MOST_PART as u64 + 8) * ranks as u64
 }
 
-/// How a rank's part in the group ended.
+/// How a rank's membership in the group ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum End {
-    /// Its connection was closed.
+    /// The rank's connection was closed.
     Closed,
-    /// It said goodbye.
+    /// The rank said goodbye.
     Left,
-    /// It sent data for an exchange that does not exist.
+    /// The rank sent data for an exchange that does not exist.
     Unexpected,
 }
 
@@ -54,7 +54,7 @@ pub(super) enum Frame {
     Ask { exchange: u64 },
     /// Rank 0's answer to `Ask`.
     Missing { exchange: u64, ranks: Vec<usize> },
-    /// From rank 0: a rank is gone.
+    /// From rank 0: a rank is gone, and how it ended.
     Gone { rank: usize, how: End },
     /// The sender leaves the group.
     Goodbye,
@@ -84,7 +84,8 @@ impl Frame {
         to.write_all(&Message::default().bytes(&message.finish()).finish())
     }
 
-    /// Waits for the next frame, of at most `most` bytes. Memory grows as they come, not as they are announced.
+    /// Waits for the next frame, of at most `most` bytes. Memory is allocated as bytes arrive, not by the announced
+    /// size.
     pub(super) fn read(mut from: impl Read, most: u64) -> io::Result<Self> {
         let mut size = [0; 8];
         from.read_exact(&mut size)?;
@@ -155,7 +156,8 @@ mod tests {
         assert_eq!(Frame::read(rest, 1 << 10).unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
     }
 
-    /// A rank that dies while it sends is gone, and no stranger.
+    /// Checks that a frame that is cut off is the end of its connection: a rank that dies while it sends is gone, and
+    /// no stranger.
     #[test]
     fn a_frame_that_is_cut_off_is_the_end_of_its_connection() {
         let mut whole = Vec::new();
@@ -166,7 +168,7 @@ mod tests {
         }
     }
 
-    /// Whatever size is announced, no more is awaited than a frame can have.
+    /// Checks that a frame that announces too many bytes is refused before those bytes arrive.
     #[test]
     fn a_frame_that_is_too_large_is_refused_by_its_first_bytes() {
         for size in [1025, 1 << 20, 1 << 32, u64::MAX] {

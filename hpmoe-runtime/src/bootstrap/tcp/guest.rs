@@ -9,19 +9,19 @@ use super::hello::{HELLO_BYTES, Hello, NoHello};
 use super::nonce::{Nonce, Nonces};
 use super::proof::{Key, Proof, Side};
 
-/// A connection whose greeting is under way. It costs a few hundred bytes, and neither a thread nor a wait.
+/// A connection that is being greeted. It takes a few hundred bytes, needs no thread, and nothing waits for it.
 pub(super) struct Guest {
     stream: TcpStream,
-    /// When it came.
+    /// The time when it was accepted.
     pub(super) came: Instant,
     bytes: [u8; HELLO_BYTES],
-    /// Number of the bytes that have come.
+    /// Number of bytes of the current message that have arrived.
     filled: usize,
-    /// The hello and its challenge, once that has been sent.
+    /// The hello of the guest and the challenge for it, once the challenge has been sent.
     challenged: Option<([u8; HELLO_BYTES], Nonce)>,
 }
 
-/// Rank 0's criteria for a guest.
+/// The data with which rank 0 checks a guest.
 pub(super) struct Terms {
     pub(super) job: [u8; 32],
     pub(super) confided: bool,
@@ -35,7 +35,7 @@ pub(super) enum Step {
     Waits,
     /// The connection is dropped, and counted as this kind of stranger.
     Leaves(Stranger),
-    /// The peer has proven that it is a rank of the job. It waits for [`Arrival::answer`].
+    /// The guest has proven that it is a rank of the job. It waits for [`Arrival::accept`] or [`Arrival::refuse`].
     Arrived(Hello, Proof),
 }
 
@@ -48,23 +48,23 @@ pub(super) enum Stranger {
     Unproven,
 }
 
-/// A rank of the job that stands at the door.
+/// A connection that has proven to be a rank of the job, and waits for rank 0's answer.
 pub(super) struct Arrival {
     pub(super) hello: Hello,
-    /// Rank 0's own proof.
+    /// Rank 0's own proof, for the rank.
     proof: Proof,
     stream: TcpStream,
 }
 
 impl Guest {
-    /// A guest that has just come.
+    /// Makes a guest of a connection that was just accepted.
     pub(super) fn new(stream: TcpStream) -> io::Result<Self> {
         stream.set_nonblocking(true)?;
         stream.set_nodelay(true)?;
         Ok(Self { stream, came: Instant::now(), bytes: [0; HELLO_BYTES], filled: 0, challenged: None })
     }
 
-    /// Goes on with the greeting as far as it can without waiting.
+    /// Continues the greeting as far as possible without waiting.
     pub(super) fn advance(&mut self, terms: &mut Terms) -> Step {
         if self.challenged.is_none() {
             let hello = match self.fill(HELLO_BYTES) {
@@ -103,7 +103,7 @@ impl Guest {
         }
     }
 
-    /// A guest that has arrived.
+    /// Makes an arrival of a guest that has proven to be a rank of the job.
     pub(super) fn arrive(self, hello: Hello, proof: Proof) -> Arrival {
         Arrival { hello, proof, stream: self.stream }
     }
@@ -130,12 +130,12 @@ impl Guest {
 }
 
 impl Arrival {
-    /// Sends a rank away.
+    /// Tells the rank that it is refused, and closes the connection.
     pub(super) fn refuse(self, why: Refusal) {
         let _ = answer(&self.stream, &Answer::Refused(why));
     }
 
-    /// Lets a rank in: its connection, which waits from now on.
+    /// Tells the rank that it is accepted, and returns its connection in blocking mode.
     pub(super) fn accept(self) -> io::Result<TcpStream> {
         answer(&self.stream, &Answer::Accepted(self.proof))?;
         self.stream.set_nonblocking(false)?;
@@ -143,7 +143,7 @@ impl Arrival {
     }
 }
 
-/// Sends an answer, for which a connection that has got at most one before has room.
+/// Sends an answer. It never blocks: a connection gets at most two answers, which the system's buffer has room for.
 fn answer(mut stream: &TcpStream, answer: &Answer) -> io::Result<()> {
     stream.write_all(&answer.bytes())
 }

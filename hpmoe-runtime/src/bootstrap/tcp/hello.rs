@@ -6,10 +6,10 @@
 
 use super::nonce::Nonce;
 
-/// The first bytes of a rank: this protocol and, last, its version.
+/// The first bytes of each message of a rank: this protocol and, last, its version.
 const FROM_RANK: [u8; 16] = *b"hpmoe-join-rank2";
 
-/// Bytes of a hello, the only thing that is read of a stranger.
+/// Size of a hello, in bytes: all that rank 0 reads of a connection before its challenge.
 pub(super) const HELLO_BYTES: usize = 96;
 
 /// The first message of a rank.
@@ -17,14 +17,14 @@ pub(super) const HELLO_BYTES: usize = 96;
 pub(super) struct Hello {
     pub(super) rank: u32,
     pub(super) ranks: u32,
-    /// Whether it has a secret.
+    /// Whether the rank has a secret.
     pub(super) confided: bool,
-    /// Of the name of its job.
+    /// Digest of the job's name.
     pub(super) job: [u8; 32],
     pub(super) nonce: Nonce,
 }
 
-/// Why bytes are not a hello.
+/// The reason why bytes are not a hello.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum NoHello {
     /// A hello of another version of this protocol.
@@ -55,7 +55,7 @@ impl Hello {
         }
     }
 
-    /// Whether the first bytes can't be those of a hello.
+    /// Checks the first bytes of a message: `Some` if it can't be a hello of this version.
     pub(super) fn refuse(start: &[u8]) -> Option<NoHello> {
         let (name, whole) = (&FROM_RANK[..15], &start[..start.len().min(16)]);
         if whole == &FROM_RANK[..whole.len()] {
@@ -88,7 +88,8 @@ mod tests {
         assert_eq!(Hello::read(&hello.bytes()), hello);
     }
 
-    /// A stranger is known by its first byte, and a rank of another version by the last one of the name.
+    /// Checks that another program is recognised by its first byte, and another version by the last byte of the
+    /// protocol's name.
     #[test]
     fn what_is_no_hello_is_known_as_soon_as_it_can_be() {
         let hello = Hello { rank: 2, ranks: 4, confided: true, job: [5; 32], nonce: [6; 32] }.bytes();

@@ -13,43 +13,43 @@ use super::frame::{End, Frame, most_bytes};
 use super::patient::Urgent;
 use crate::bootstrap::{BootstrapError, Cancel};
 
-/// The connections of a process.
+/// The connections of a process, and the messages that have arrived on them.
 pub(super) struct Links {
     pub(super) rank: usize,
     pub(super) ranks: usize,
-    /// By rank of the peer.
+    /// Sending halves of the connections, by rank of the peer.
     writers: Vec<Mutex<Option<Arc<TcpStream>>>>,
     state: Mutex<State>,
     changed: Condvar,
-    /// Ends waits of this rank early.
+    /// The handle that ends waits of this rank early.
     pub(super) cancel: Cancel,
 }
 
-/// Number of exchanges, counted from the first one that is not complete, for which a rank may send its part. A rank that has given up some
-/// exchanges is ahead of the others; any other rank is ahead by at most one.
+/// Number of exchanges, counted from the first incomplete one, that a rank may send its part for. Without given-up exchanges, a rank is at
+/// most one ahead of the others; with them, it may be further ahead.
 const AHEAD: u64 = 8;
 
-/// The known state of the group.
+/// The state of the group, as far as this process knows it.
 #[derive(Default)]
 struct State {
-    /// The first rank that is gone, and how.
+    /// The first rank that was found gone, and how it ended.
     gone: Option<(usize, End)>,
-    /// On rank 0, the parts that have come for each exchange that is not complete.
+    /// On rank 0, the parts that have arrived for each incomplete exchange.
     parts: HashMap<u64, Vec<Option<Vec<u8>>>>,
-    /// On rank 0, the number of complete exchanges, which is that of the first one that is not.
+    /// On rank 0, the number of the first incomplete exchange.
     complete: u64,
     /// Complete exchanges that this rank has not taken yet.
     wholes: HashMap<u64, Vec<Vec<u8>>>,
-    /// The first exchange that this rank has neither taken nor given up.
+    /// Number of the current exchange; earlier ones are finished or given up.
     awaited: u64,
-    /// Rank 0's last answer to the question which ranks are missing.
+    /// Rank 0's last answer to the question which ranks are missing, with the number of the exchange.
     missing: Option<(u64, Vec<usize>)>,
-    /// Set when this process leaves: connections that close now mean nothing.
+    /// Set when this process leaves the group: connections that close from then on are no errors.
     leaving: bool,
 }
 
 impl Links {
-    /// No connections yet.
+    /// Makes the links of a process, without connections.
     pub(super) fn new(rank: usize, ranks: usize, cancel: Cancel) -> Self {
         let writers = (0..ranks).map(|_| Mutex::new(None)).collect();
         Self { rank, ranks, writers, state: Mutex::default(), changed: Condvar::new(), cancel }
@@ -60,13 +60,13 @@ impl Links {
         *self.writer(peer) = Some(stream);
     }
 
-    /// Peers of rank 0 that have not come.
+    /// On rank 0: the peers that are not connected yet.
     pub(super) fn unconnected(&self) -> Vec<usize> {
         (1..self.ranks).filter(|&peer| self.writer(peer).is_none()).collect()
     }
 
-    /// Sends a frame to a peer. One that can't be reached is found gone by the thread that reads its connection: a part of a frame may have
-    /// arrived, after which no other one could be read.
+    /// Sends a frame to a peer, if it is connected. If that fails, the connection is closed, because the peer may have received a part of
+    /// the frame. The thread that reads the connection then finds that the peer is gone.
     pub(super) fn send(&self, peer: usize, frame: &Frame) {
         if let Some(stream) = self.writer(peer).as_ref() {
             if frame.write(Urgent(stream)).is_err() {
@@ -80,7 +80,7 @@ impl Links {
         (0..self.ranks).for_each(|peer| self.send(peer, frame));
     }
 
-    /// Reads a connection until it closes, or something comes that no rank sends.
+    /// Reads a connection until it closes or receives a frame that no rank sends there. The peer then counts as gone.
     pub(super) fn read(&self, peer: usize, stream: &TcpStream) {
         let end = self.read_frames(peer, stream);
         self.lose(peer, end);
@@ -119,12 +119,12 @@ impl Links {
         End::Closed
     }
 
-    /// The error that names the rank that is gone, if any.
+    /// The error that names the first rank that is gone; `None` if none is.
     pub(super) fn gone(&self) -> Option<BootstrapError> {
         self.state().gone()
     }
 
-    /// Takes part in an exchange.
+    /// Sends this rank's part of an exchange, and waits for the parts of all ranks.
     pub(super) fn exchange(
         &self,
         exchange: u64,
@@ -178,8 +178,8 @@ impl Links {
         }
     }
 
-    /// On rank 0: adds a contribution, and sends the whole exchange to all ranks if it was the last. `false` if this
-    /// contribution was not expected; the sender then counts as gone.
+    /// On rank 0: stores a rank's part of an exchange. If it was the last part, all parts are sent to all ranks. Returns `false` if the
+    /// part was not expected; its sender then counts as gone.
     fn add(&self, from: usize, exchange: u64, bytes: Vec<u8>) -> bool {
         // Held while the parts are sent, so that no rank hears that another is gone before it has what that one sent.
         let mut state = self.state();
@@ -218,14 +218,14 @@ impl Links {
         }
     }
 
-    /// On rank 0: the ranks that have not contributed to an exchange.
+    /// On rank 0: the ranks whose parts of an exchange have not arrived.
     fn missing(&self, exchange: u64) -> Vec<usize> {
         let state = self.state();
         let has_come = |rank: &usize| state.parts.get(&exchange).is_some_and(|parts| parts[*rank].is_some());
         (0..self.ranks).filter(|rank| !has_come(rank)).collect()
     }
 
-    /// The ranks that have not contributed to an exchange; empty if rank 0 does not answer within a second.
+    /// The ranks whose parts of an exchange have not arrived at rank 0; empty if rank 0 does not answer within a second.
     fn ask(&self, exchange: u64) -> Vec<usize> {
         if self.rank == 0 {
             return self.missing(exchange);
@@ -259,7 +259,7 @@ impl State {
         Some(BootstrapError::Gone { rank, how: how.words() })
     }
 
-    /// Starts an exchange: drops the results of all earlier ones.
+    /// Starts an exchange, and drops the results of earlier ones.
     fn begin(&mut self, exchange: u64) {
         self.awaited = exchange;
         self.wholes.retain(|number, _| *number >= exchange);

@@ -34,7 +34,7 @@ use patient::Patient;
 pub(super) use queue::lengthen;
 use reach::reach;
 
-/// The maximum size, in bytes, of what rank 0 says before all ranks have joined.
+/// Maximum size, in bytes, of a frame that rank 0 sends before all ranks have joined.
 const MOST_BEFORE: u64 = 1 << 16;
 
 /// A [`Bootstrap`] over TCP. Rank 0 listens. If a connection closes, its rank counts as dead, and all other ranks are notified.
@@ -121,7 +121,7 @@ impl TcpBootstrap {
         Ok(joined)
     }
 
-    /// On rank 0: admits a rank of the job, unless it does not fit.
+    /// On rank 0: admits a rank of the job, or refuses it if it does not fit this group.
     fn admit(&mut self, arrival: Arrival, strangers: &mut Strangers, joining: &Joining) -> Result<(), BootstrapError> {
         let (rank, ranks, mine) = (arrival.hello.rank as usize, arrival.hello.ranks as usize, self.links.ranks);
         if ranks != mine {
@@ -181,13 +181,13 @@ impl TcpBootstrap {
         Ok(joined)
     }
 
-    /// A rank without connections.
+    /// Makes the connection object of a rank that is connected to no other.
     fn alone(rank: usize, ranks: usize, joining: &Joining) -> Self {
         let links = Links::new(rank, ranks, joining.cancel.clone());
         Self { links: Arc::new(links), next: Mutex::new(0), readers: Vec::new(), strangers: Strangers::default() }
     }
 
-    /// Stores a connection and starts its reader thread.
+    /// Stores the connection to a peer and starts the thread that reads it.
     fn attach(&mut self, peer: usize, stream: TcpStream) -> Result<(), BootstrapError> {
         let unusable =
             |error: io::Error| BootstrapError::Failed(format!("the connection to rank {peer} failed ({error})"));

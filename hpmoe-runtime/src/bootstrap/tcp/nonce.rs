@@ -5,7 +5,7 @@ use hmac_sha256::HMAC;
 /// A number that is used once.
 pub(super) type Nonce = [u8; 32];
 
-/// Numbers that are used once. All derive from one random number, so later ones need neither a file nor a system call.
+/// A generator of numbers that are used once. All derive from one random number, so later ones need no system call.
 pub(super) struct Nonces {
     seed: [u8; 32],
     used: u64,

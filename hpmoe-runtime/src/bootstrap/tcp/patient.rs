@@ -1,5 +1,4 @@
-//! Reads and writes under one deadline for any number of system calls: a peer that sends or takes a byte from time to time gains no
-//! time.
+//! Reads and writes whose deadline covers all their system calls: a peer that sends or takes single bytes does not extend it.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -8,10 +7,10 @@ use std::time::{Duration, Instant};
 use super::deadline::rest;
 use crate::bootstrap::Cancel;
 
-/// The time that a peer may take to receive what is sent to it, up to [`PIECE`] bytes.
+/// Time limit for a peer to receive one piece of up to [`PIECE`] bytes.
 const SENDING: Duration = Duration::from_secs(10);
 
-/// The maximum number of bytes that are sent under one deadline: a peer must take 1 MiB a second.
+/// Maximum number of bytes that are sent under one deadline. With [`SENDING`], a peer must take 1 MiB per second.
 const PIECE: usize = 10 << 20;
 
 /// A connection that is read until a deadline, or until the read is cancelled.
@@ -37,16 +36,16 @@ impl Read for Patient<'_> {
     }
 }
 
-/// Whether a call only ended early: its own limit was over, or a signal interrupted it.
+/// Whether a call returned early for a harmless reason: its own short timeout passed, or a signal interrupted it.
 fn can_go_on(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
 }
 
-/// A connection to a peer that must take each piece of what is sent to it within [`SENDING`].
+/// A connection to write to. The peer must take each piece within [`SENDING`].
 pub(super) struct Urgent<'a>(pub(super) &'a TcpStream);
 
 impl Write for Urgent<'_> {
-    /// Sends the whole of the next piece.
+    /// Sends the next piece as a whole: up to [`PIECE`] bytes.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let piece = &bytes[..bytes.len().min(PIECE)];
         let deadline = Instant::now() + SENDING;

@@ -15,33 +15,34 @@ use crate::bootstrap::address_file::AddressFile;
 use crate::bootstrap::random::random;
 use crate::bootstrap::{BootstrapError, Cancel, Joining, Place};
 
-/// The times between two tries: the first, and the longest.
+/// Pauses between two attempts: the first, and the longest.
 const PAUSES: [Duration; 2] = [Duration::from_millis(5), Duration::from_millis(100)];
 
-/// The longest that a try waits for a connection. A system whose queue is full drops the first packet, and sends it again after a second.
+/// Maximum time of one attempt to connect. If the queue of the other system is full, it drops the first packet, and this system sends it
+/// again after a second.
 const CONNECTING: Duration = Duration::from_secs(2);
 
-/// The time for which an address file of another job may be left: rank 0 may be about to write its own.
+/// Time for which an address file may name the address of another job: rank 0 may be about to write its own.
 const STALE: Duration = Duration::from_secs(5);
 
-/// The time between two tries at such an address.
+/// Time between two attempts while the address file names the address of another job.
 const AFRESH: Duration = Duration::from_millis(250);
 
-/// The longest that a greeting takes to be sent.
+/// Maximum time for sending the greeting.
 const SENDING: Duration = Duration::from_secs(5);
 
-/// Why a try came to nothing.
+/// The reason why an attempt failed.
 enum Failure {
-    /// The next attempt may succeed: rank 0 does not listen yet, or had to drop this rank for lack of room.
+    /// The next attempt may succeed: rank 0 does not listen yet, or dropped this connection to make room.
     Again(String),
-    /// Every further attempt would fail, too.
+    /// Every further attempt would fail in the same way.
     Ended(BootstrapError),
 }
 
-/// One rank's attempt to join.
+/// A rank that is trying to join, with all that its attempts need.
 struct Traveller<'a> {
     place: &'a Place,
-    /// The address of rank 0, as far as it is known.
+    /// The address of rank 0 in its last known form, or the address file if it has not been read yet.
     address: String,
     joining: &'a Joining,
     key: Key,
@@ -120,7 +121,7 @@ impl Traveller<'_> {
         }
     }
 
-    /// The address in messages.
+    /// The address of rank 0, as messages show it.
     fn named(&self) -> String {
         match &self.place.file {
             Some(file) if self.address != file.named() => format!("{}, {}", self.address, file.named()),

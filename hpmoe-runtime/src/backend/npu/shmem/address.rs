@@ -7,7 +7,7 @@ use std::os::fd::IntoRawFd as _;
 
 use super::ShmemError;
 
-/// A listening socket of rank 0, so that no other program can take its port.
+/// A socket on which rank 0 already listens, so that no other program can take its port.
 pub(super) struct Address {
     listener: TcpListener,
     at: SocketAddr,
@@ -28,20 +28,20 @@ impl Address {
         self.at.port()
     }
 
-    /// How the library calls it, and the socket, which is the library's from now on.
+    /// The socket's URL and file descriptor, for the library, which owns the descriptor from now on.
     pub(super) fn given_away(self) -> (String, i32) {
         (url(self.at), self.listener.into_raw_fd())
     }
 }
 
-/// How the library calls the socket of rank 0, which listens on that port.
+/// The URL of rank 0's socket, which listens on `port`.
 pub(super) fn of_rank_0(rank: usize, port: u16) -> Result<String, ShmemError> {
     let failed = |cause: String| ShmemError::Address { rank, cause };
     let found = (host().as_str(), port).to_socket_addrs().map_err(|error| failed(error.to_string()))?.next();
     found.map(url).ok_or_else(|| failed(format!("`{}` has no address", host())))
 }
 
-/// The machine of rank 0, as launchers say it.
+/// The host of rank 0: `MASTER_ADDR`, or the loopback interface.
 fn host() -> String {
     env::var("MASTER_ADDR").ok().filter(|name| !name.is_empty()).unwrap_or_else(|| "127.0.0.1".to_owned())
 }

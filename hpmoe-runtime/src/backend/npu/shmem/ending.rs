@@ -12,13 +12,13 @@ use super::heap::Heap;
 use crate::backend::npu::device::Device;
 use crate::backend::npu::on_device::OnDevice;
 
-/// The longest that this process waits for the others.
+/// The maximum time that this process waits for the other processes.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Whether this process does not wait for the others any more.
+/// Set when this process no longer waits for the other processes.
 static ALONE: AtomicBool = AtomicBool::new(false);
 
-/// The processes no longer act alike: this one frees no memory before it ends, whatever the others do.
+/// Tells this module that the processes no longer act alike. This process then frees no shared memory before it ends.
 pub(crate) fn ends_alone() {
     ALONE.store(true, Ordering::Release);
 }

@@ -15,9 +15,9 @@ pub enum ShmemError {
         "there is no SHMEM library of CANN (tried {tried}: {cause}): install it and run its set_env.sh, or unset HPMOE_SYMMETRIC_MEMORY to share memory by fabric handles"
     )]
     NoLibrary {
-        /// Names that were tried.
+        /// Names and paths that were tried.
         tried: String,
-        /// The reason why the first one could not be opened.
+        /// The loader's message for the last file that exists, or else for the first name.
         cause: String,
     },
     /// The library lacks a call.
@@ -67,7 +67,7 @@ pub enum ShmemError {
     Begun {
         /// A rank that has initialised the library.
         with: usize,
-        /// A rank that has not.
+        /// A rank that has not initialised the library.
         without: usize,
     },
     /// The program has initialised the library with a number for this process that is not its rank, or with a different number of

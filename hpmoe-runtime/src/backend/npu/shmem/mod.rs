@@ -47,21 +47,21 @@ use bindings::{
 use error::check;
 use ranges::FreeRanges;
 
-/// The variable that says how large the heap of each rank is, for all kernels together.
+/// The variable that sets the size of each rank's heap, in MiB, for all kernels together.
 const HEAP: &str = "HPMOE_SHMEM_HEAP_MIB";
 const MIB: usize = 1 << 20;
-/// Its size without that.
+/// Default size of a heap, in MiB.
 const HEAP_MIB: usize = 1024;
-/// The library allocates at most 40 GiB, including some for itself.
+/// Maximum size of a heap, in MiB: the library allocates at most 40 GiB, including some for itself.
 const MOST_MIB: usize = 40_000;
 
-/// The part of the initialised memory that the library may use for itself.
+/// Bytes of the initialised memory that the library may use for itself.
 const ROOM_OF_ITS_OWN: usize = 2 * MIB;
 
-/// The longest that a process waits in the library for another one, in seconds.
+/// Maximum time, in seconds, that a process waits for another one in a call of the library.
 const PATIENCE: u32 = 60;
 
-/// The opened library, and what it has given.
+/// The opened library, and the memory that it has allocated.
 pub(super) struct Shmem {
     calls: ShmemCalls,
     heap_mib: usize,
@@ -72,7 +72,7 @@ pub(super) struct Shmem {
 }
 
 impl Shmem {
-    /// The library, opened once in a process and never closed: others may use it too.
+    /// The library, opened once per process. It is never closed, because others may use it too.
     pub(super) fn get() -> Result<&'static Self, ShmemError> {
         static OPENED: OnceLock<Result<Shmem, ShmemError>> = OnceLock::new();
         let open = || {
@@ -82,13 +82,13 @@ impl Shmem {
         OPENED.get_or_init(open).as_ref().map_err(Clone::clone)
     }
 
-    /// Whether this program has initialised the library, by this runtime or by itself.
+    /// Whether the library is initialised in this process, by this runtime or by the program.
     fn is_initialized(&self) -> bool {
         // SAFETY: takes nothing.
         u32::try_from(unsafe { self.calls.aclshmemx_init_status() }) == Ok(ACLSHMEM_STATUS_IS_INITIALIZED)
     }
 
-    /// Initialises the library, unless the program has done so, and allocates the block.
+    /// Initialises the library, unless the program has done so, and allocates the block of this process.
     fn start(&self, npu: &Npu, rank: usize, offers: &[Vec<u8>]) -> Result<Heap, NpuError> {
         let ranks = offers.len();
         let offers = offers.iter().map(|bytes| Offer::read(bytes)).collect::<Result<Vec<_>, _>>()?;
@@ -166,7 +166,7 @@ impl Shmem {
 }
 
 impl SymmetricMemory for Shmem {
-    /// Accepts every NPU, because the library checks what it supports.
+    /// Accepts every NPU: the library itself checks that it supports the NPU.
     fn fits(&self, _: &Npu) -> Result<(), NpuError> {
         Ok(())
     }
@@ -234,12 +234,12 @@ impl SymmetricMemory for Shmem {
     }
 }
 
-/// The data that ranks exchange before the library is initialised.
+/// The data that each rank sends to all others before the library is initialised.
 struct Offer {
     heap_mib: usize,
-    /// Whether the program has initialised the library, as it may.
+    /// Whether the program has already initialised the library on this rank.
     initialized: bool,
-    /// On rank 0, the address at which it listens.
+    /// On rank 0, the port that its socket for the library listens on.
     port: u16,
 }
 
@@ -255,7 +255,7 @@ impl Offer {
     }
 }
 
-/// The words that a rank has sent.
+/// The `N` words of another rank's offer.
 fn words<const N: usize>(bytes: &[u8]) -> Result<[u64; N], NpuError> {
     if bytes.len() != 8 * N {
         return Err(NpuError::Ticket { bytes: bytes.len() });
@@ -264,7 +264,7 @@ fn words<const N: usize>(bytes: &[u8]) -> Result<[u64; N], NpuError> {
     Ok(std::array::from_fn(|at| u64::from_le_bytes(word(at))))
 }
 
-/// The size of the heap that the environment asks for.
+/// The heap size in MiB: [`HEAP`] rounded up to an even number, or [`HEAP_MIB`].
 fn heap_mib() -> Result<usize, ShmemError> {
     let Some(value) = std::env::var_os(HEAP).filter(|value| !value.is_empty()) else { return Ok(HEAP_MIB) };
     let value = printable(&value.to_string_lossy()).into_owned();

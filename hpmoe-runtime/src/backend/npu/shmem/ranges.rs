@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 
 use crate::abi::LINE;
 
-/// The free ranges, by their starts. Free ranges never touch each other.
+/// The free ranges, from start to number of bytes. Two free ranges never touch.
 pub(super) struct FreeRanges(BTreeMap<usize, usize>);
 
 impl FreeRanges {
-    /// One free range of this many bytes.
+    /// Makes one free range of `bytes` bytes.
     pub(super) fn new(bytes: usize) -> Self {
         Self(BTreeMap::from([(0, bytes)]))
     }
 
-    /// Allocates whole lines, from the first range that has room; `None` if none has.
+    /// Allocates `bytes` bytes, rounded up to whole lines, from the first range that has room; `None` if no range has.
     pub(super) fn take(&mut self, bytes: usize) -> Option<usize> {
         let bytes = whole_lines(bytes)?;
         let (at, room) = self.0.iter().map(|(at, room)| (*at, *room)).find(|(_, room)| *room >= bytes)?;
@@ -24,7 +24,7 @@ impl FreeRanges {
         Some(at)
     }
 
-    /// Takes back what [`take`](Self::take) gave.
+    /// Returns a range that [`take`](Self::take) allocated.
     pub(super) fn give_back(&mut self, mut at: usize, bytes: usize) {
         let mut bytes = whole_lines(bytes).expect("it was taken");
         if let Some(after) = self.0.remove(&(at + bytes)) {
@@ -37,7 +37,7 @@ impl FreeRanges {
         self.0.insert(at, bytes);
     }
 
-    /// The maximum number of bytes that can be taken at once.
+    /// Number of bytes of the largest free range.
     pub(super) fn largest(&self) -> usize {
         self.0.values().copied().max().unwrap_or(0)
     }
