@@ -42,7 +42,7 @@ pub struct DeviceCode {
 }
 
 impl DeviceCode {
-    /// The name by which the loader finds the kernel.
+    /// The name by which CANN's loader finds the kernel in the object.
     #[must_use]
     pub const fn symbol(&self) -> &'static str {
         self.symbol
@@ -78,7 +78,7 @@ impl CompiledKernel {
         Self { entry, tables, device: None }
     }
 
-    /// The kernel in launches of this many chunks, if launches choose the number.
+    /// This kernel with the tables of launches of `chunks` chunks, if launches choose the number.
     pub(crate) fn in_chunks(&self, chunks: usize) -> Self {
         Self { tables: self.tables.in_chunks(chunks), ..*self }
     }
@@ -106,7 +106,7 @@ impl CompiledKernel {
         self.device.as_ref()
     }
 
-    /// The function compiled for this machine's CPU.
+    /// The entry point, compiled for this machine's CPU.
     #[must_use]
     pub const fn entry(&self) -> EntryPoint {
         self.entry

@@ -11,19 +11,19 @@ pub(crate) const POISON: u8 = 0xff;
 #[repr(C, align(512))]
 struct Line([u8; LINE]);
 
-/// Memory that starts on a line and is a number of lines long.
+/// Memory that starts at a multiple of a line (512 bytes), and whose size is a multiple of a line.
 pub(crate) struct LineMemory {
     lines: Vec<Line>,
 }
 
 impl LineMemory {
-    /// At least `bytes` bytes of zeros.
+    /// Allocates at least `bytes` bytes of zeros.
     pub(crate) fn zeroed(bytes: usize) -> Self {
         Self { lines: vec![Line([0; LINE]); bytes.div_ceil(LINE)] }
     }
 
-    /// At least `bytes` bytes. The first `poisoned` bytes have all bits set, and the others are zero. `None` if there is not enough
-    /// memory.
+    /// Allocates at least `bytes` bytes. The first `poisoned` bytes have all bits set, and the others are zero. `None` if there is not
+    /// enough memory.
     pub(crate) fn poisoned(bytes: usize, poisoned: usize) -> Option<Self> {
         let count = bytes.div_ceil(LINE);
         let mut lines = Vec::new();
@@ -34,17 +34,17 @@ impl LineMemory {
         Some(arena)
     }
 
-    /// No bytes.
+    /// Memory of zero bytes.
     pub(crate) const fn empty() -> Self {
         Self { lines: Vec::new() }
     }
 
-    /// Its address as kernels use it. It never moves.
+    /// Address of the memory, as kernels use it. The memory never moves.
     pub(crate) fn address(&mut self) -> u64 {
         self.lines.as_mut_ptr().expose_provenance() as u64
     }
 
-    /// All bytes, those that fill the last line included.
+    /// All bytes, including those that fill up the last line.
     pub(crate) fn bytes(&self) -> &[u8] {
         bytemuck::cast_slice(&self.lines)
     }
@@ -54,7 +54,7 @@ impl LineMemory {
         bytemuck::cast_slice_mut(&mut self.lines)
     }
 
-    /// Writes a value at a byte offset.
+    /// Writes values at byte offset `offset`.
     pub(crate) fn write<T: Pod>(&mut self, offset: usize, values: &[T]) {
         let bytes = bytemuck::cast_slice(values);
         self.bytes_mut()[offset..offset + bytes.len()].copy_from_slice(bytes);

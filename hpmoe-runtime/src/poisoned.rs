@@ -6,7 +6,7 @@ use crate::backend::host::{Mapping, NoMapping, SharedMapping};
 use crate::backend::npu::DeviceMemory;
 use crate::memory::LineMemory;
 
-/// From this many bytes on, memory is mapped, and only pages that are touched cost time. Less is allocated and filled.
+/// Minimum size, in bytes, of memory that is mapped, so that only touched pages cost time. Smaller memory is allocated and filled.
 const LARGE: usize = 4 << 20;
 
 /// Memory of any size that starts with poison, followed by zeros.
@@ -22,7 +22,7 @@ pub(crate) enum Poisoned {
 }
 
 impl Poisoned {
-    /// At least `bytes` bytes. The first `poisoned` bytes have all bits set, and the others are zero. `None` if there is not
+    /// Allocates at least `bytes` bytes. The first `poisoned` bytes have all bits set, and the others are zero. `None` if there is not
     /// enough memory.
     pub(crate) fn new(bytes: usize, poisoned: usize) -> Option<Self> {
         let filled = || LineMemory::poisoned(bytes, poisoned).map(Self::Filled);
@@ -36,12 +36,12 @@ impl Poisoned {
         }
     }
 
-    /// Memory of no bytes, which has no address to speak of.
+    /// Memory of zero bytes, whose address must not be used.
     pub(crate) const fn empty() -> Self {
         Self::Filled(LineMemory::empty())
     }
 
-    /// Its address as kernels use it, on a line. It never moves.
+    /// Address of the memory, as kernels use it: a multiple of a line. The memory never moves.
     pub(crate) fn address(&mut self) -> u64 {
         match self {
             Self::Filled(arena) => arena.address(),

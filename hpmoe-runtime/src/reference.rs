@@ -10,7 +10,7 @@ use hpmoe_kernels::{Ranks, Route};
 
 use crate::{Argument, CompiledKernel, Group, LaunchError, TensorArgument, check};
 
-/// A call of a reference: its ranks, route and tensors.
+/// A call of a reference, with its ranks, route and tensors.
 #[derive(Debug)]
 pub struct ReferenceCall<'a> {
     ranks: Ranks,
@@ -25,7 +25,7 @@ impl ReferenceCall<'_> {
         self.ranks
     }
 
-    /// The route.
+    /// The host's route.
     ///
     /// # Panics
     ///
@@ -52,7 +52,7 @@ impl ReferenceCall<'_> {
     }
 }
 
-/// Copies the parts of a tensor to another one, as far as both have rows.
+/// Copies each rank's rows from one tensor to another, up to the number of rows of the shorter one.
 fn copy(from: &Argument<'_>, to: &Argument<'_>) {
     for rank in from.ranks.here() {
         let address = |argument: &Argument<'_>| argument.part(rank).address as usize;

@@ -21,7 +21,7 @@ impl Streams {
         Self(streams.map(|stream| stream.expose_provenance()))
     }
 
-    /// The ranks that they were made for.
+    /// The ranks that have a stream here.
     pub(crate) fn ranks(&self) -> Ranks {
         self.0.ranks()
     }

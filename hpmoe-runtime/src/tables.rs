@@ -17,7 +17,7 @@ pub struct KernelTables {
     pub file: &'static str,
     /// `EXPERTS`: number of logical experts; ids name logical experts.
     pub experts: usize,
-    /// `SPARE`: places for experts on each rank beyond its share.
+    /// `SPARE`: number of places for experts on each rank beyond its even share.
     pub spare: usize,
     /// `TOP_K`: number of experts per token.
     pub top_k: usize,
@@ -32,21 +32,21 @@ pub struct KernelTables {
     /// Label of a task that reads all rows of slots, including rows of empty slots. If there is one, no slot may be
     /// empty.
     pub whole_slots: Option<&'static str>,
-    /// Matrix cores per rank that the schedule is for.
+    /// Number of matrix cores per rank that the schedule is for.
     pub aic: u32,
-    /// Vector cores per rank that the schedule is for.
+    /// Number of vector cores per rank that the schedule is for.
     pub aiv: u32,
     /// The order in which queues list a rank's experts.
     pub expert_orders: ExpertOrders,
     /// Whether cores record time stamps of their tiles.
     pub time_stamps: bool,
-    /// Tensors by number.
+    /// Tensors; their indices are the tensors' numbers.
     pub tensors: &'static [TensorTable],
-    /// Iteration spaces by number.
+    /// Iteration spaces; their indices are the spaces' numbers.
     pub spaces: &'static [SpaceTable],
-    /// Counter arrays by number.
+    /// Counter arrays; their indices are the arrays' numbers.
     pub counters: &'static [CounterTable],
-    /// Calls of the taskflow by number.
+    /// Calls of the taskflow; their indices are the phases' numbers.
     pub phases: &'static [PhaseTable],
     /// Tasks that have an external operator.
     pub externals: &'static [ExternalTable],
@@ -55,12 +55,12 @@ pub struct KernelTables {
     /// One schedule for each number of ranks up to 256 that divides `experts`, and for each number that the build
     /// script adds, in ascending order.
     pub schedules: &'static [ScheduleTable],
-    /// The schedules of launches of more chunks, ascending, if launches choose the number: `chunks` is then 1, and `schedules` are those of one
-    /// chunk.
+    /// If launches choose the number of chunks: the schedules for each number of chunks above 1, ascending. `chunks` is then 1, and
+    /// `schedules` are those for one chunk. Otherwise empty.
     pub chosen: &'static [ChunkedSchedules],
 }
 
-/// The schedules of launches of one number of chunks.
+/// The schedules for launches with one particular number of chunks.
 #[derive(Clone, Copy, Debug)]
 pub struct ChunkedSchedules {
     /// Number of chunks.
@@ -70,37 +70,37 @@ pub struct ChunkedSchedules {
 }
 
 impl KernelTables {
-    /// Number of physical experts of each of `ranks` ranks, including places that stay empty.
+    /// Number of places for experts on each of `ranks` ranks, including places that stay empty.
     #[must_use]
     pub const fn local_experts(&self, ranks: usize) -> usize {
         hpmoe_kernels::local_experts(self.experts, self.spare, ranks)
     }
 
-    /// Largest number of chunks if launches choose it; `None` if it is a constant.
+    /// Maximum number of chunks if launches choose the number; `None` if it is a constant.
     #[must_use]
     pub fn chunks_at_most(&self) -> Option<usize> {
         self.chosen.last().map(|schedules| schedules.chunks)
     }
 
-    /// Number of parts of a chunk that sums over an expert's rows add up one after another.
+    /// Number of parts that a chunk's rows are divided into, for sums over an expert's rows that are added part by part.
     pub(crate) fn chunk_parts(&self) -> usize {
         chunk_parts(self.chunks, self.chunks_at_most())
     }
 
-    /// Whether chunks add to experts' matrices and launches choose the number of chunks: sums then add up part by part.
+    /// Whether chunks add to experts' matrices while launches choose the number of chunks. Sums are then added part by part.
     pub(crate) fn adds_by_parts(&self) -> bool {
         let is_sum = |tensor: &TensorTable| tensor.writable && matches!(tensor.row_kind, RowKind::Expert(_));
         self.chunks_at_most().is_some() && self.tensors.iter().any(is_sum)
     }
 
-    /// The tables of launches of this many chunks, which is one of those that they choose from.
+    /// The tables for launches with `chunks` chunks, a number that launches can choose.
     pub(crate) fn in_chunks(&self, chunks: usize) -> Self {
         let chosen = self.chosen.iter().find(|of| of.chunks == chunks);
         let schedules = chosen.map_or(self.schedules, |of| of.schedules);
         Self { chunks, schedules, ..*self }
     }
 
-    /// Sizes of the layer.
+    /// The constants that determine the kernel's sizes.
     pub(crate) fn sizes(&self) -> KernelSizes {
         let Self { experts, spare, top_k, tokens, chunks, .. } = *self;
         let groups = self.route.and_then(|route| route.groups).unwrap_or(1);
@@ -164,7 +164,7 @@ pub struct RouteTable {
 pub struct ReadyTable {
     /// Number of the counter array, which has a single counter.
     pub counter: u32,
-    /// Increment per token by the phases that write ids.
+    /// Amount per token that the phases that write ids add to the counter.
     pub per_token: u32,
 }
 
@@ -246,7 +246,7 @@ pub struct ToleranceTable {
 pub struct CounterTable {
     /// Name of the tensor that the counters stand for, and the number of rows that each counter covers.
     pub name: &'static str,
-    /// The number of counters, as a function of the launch.
+    /// Number of counters in the array, as a function of the launch.
     pub grid: Grid,
 }
 
@@ -263,8 +263,7 @@ pub struct PhaseTable {
     pub line: u32,
     /// Number of the call's space.
     pub space: u32,
-    /// Offset at which the phase's tiles start in the numbering that deals tiles to cores: a sum over (space, columns)
-    /// pairs of all items of the space times the columns.
+    /// The (space, columns) pairs whose sum of items times columns is the phase's first number in the numbering that deals tiles to cores.
     pub starts: &'static [(u32, u32)],
 }
 
@@ -273,7 +272,7 @@ pub struct PhaseTable {
 pub struct ScheduleTable {
     /// Number of ranks in the group.
     pub ranks: u32,
-    /// `(first, count)` of each core's descriptors, matrix cores first.
+    /// The range of each core's descriptors, as `(first, count)`, matrix cores first.
     pub queues: &'static [(u32, u32)],
     /// Descriptors of 64 bytes each in the ABI's format, little endian.
     pub descriptors: &'static [u8],

@@ -18,7 +18,7 @@ const fn argument(name: &'static str, row_kind: RowKind, number: usize, writable
     TensorTable { pitch: 16, writable, ..tensor(name, row_kind, Storage::Argument(number)) }
 }
 
-/// Four experts, two per token; one rank or two, two matrix cores and four vector cores.
+/// Tables with four experts, two per token, for one rank or two, with two matrix cores and four vector cores per rank.
 pub(crate) const TABLES: KernelTables = KernelTables {
     name: "layer::forward",
     fingerprint: "0",
@@ -81,7 +81,7 @@ pub(crate) fn route(ids: &[&[i32]], experts: usize) -> Route {
     Route::new(Ranks::new(ids.ranks().count()), experts, &ids).unwrap()
 }
 
-/// Sizes of a kernel, with that capacity.
+/// Sizes of a kernel's memory on `ranks` ranks, with room for `capacity` received rows.
 pub(crate) fn sizes(tables: &KernelTables, ranks: usize, capacity: usize) -> RankSizes {
     RankSizes::new(&tables.sizes(), ranks, Some(capacity), false)
 }

@@ -17,15 +17,15 @@ use super::command::Command;
 use crate::backend::host::Write;
 use crate::bootstrap::BootstrapError;
 
-/// The library's names, newest first.
+/// File names of the library, newest first.
 const NAMES: [&str; 3] = ["liboshmem.so.40", "liboshmem.so", "libsma.so"];
 
-/// All calls come from one thread, which opens the library: `SHMEM_THREAD_FUNNELED`.
+/// The thread level `SHMEM_THREAD_FUNNELED`: all calls come from the thread that opens the library.
 const FUNNELED: c_int = 1;
-/// Allocations begin on this many bytes: a page.
+/// Alignment of allocations in bytes: a page.
 const PAGE: usize = 4096;
 
-/// The longest that the process's end waits for the other ranks'.
+/// Maximum time that this process, when it ends, waits for the other ranks to end the library too.
 const ENDING: Duration = Duration::from_secs(5);
 
 /// The calls, declared as in the specification of OpenSHMEM 1.4.
@@ -92,14 +92,14 @@ impl Calls {
         usize::try_from(unsafe { (self.n_pes)() }).expect("a number of ranks")
     }
 
-    /// Symmetric memory. All ranks make this call.
+    /// Allocates symmetric memory, and returns its address; `None` if there is not enough. All ranks must make this call.
     pub(super) fn allocate(&self, bytes: usize) -> Option<u64> {
         // SAFETY: takes two numbers.
         let memory = unsafe { (self.align)(PAGE, bytes) };
         (!memory.is_null()).then(|| memory.expose_provenance() as u64)
     }
 
-    /// Writes to memory from [`allocate`](Self::allocate), of another rank or this one. A fence orders the write after all earlier ones.
+    /// Writes to symmetric memory of rank `rank`, which may be this rank. A fence orders the write after all earlier ones.
     pub(super) fn write(&self, rank: usize, to: u64, bytes: &[u8], how: Write) {
         let (to, pe) = (with_exposed_provenance_mut::<c_void>(to as usize), number(rank));
         // SAFETY: addresses of symmetric memory, as the callers of writes have checked; the bytes are copied before the call returns.
@@ -119,7 +119,7 @@ impl Calls {
         }
     }
 
-    /// Reads memory of a rank. While it waits, writes by other ranks arrive.
+    /// Reads `N` bytes of a rank's symmetric memory. Writes by other ranks arrive during this call.
     pub(super) fn read<const N: usize>(&self, rank: usize, from: u64) -> [u8; N] {
         let mut bytes = [0; N];
         // SAFETY: symmetric memory of at least this many bytes, and a place for them.
@@ -144,9 +144,11 @@ fn number(rank: usize) -> c_int {
     c_int::try_from(rank).expect("ranks are few")
 }
 
+/// Finds a function of the library.
+///
 /// # Safety
 ///
-/// `F` is the type of the function of that name.
+/// `F` is the function's type.
 unsafe fn call<F: Copy>(library: &Library, name: &CStr) -> Result<F, BootstrapError> {
     // SAFETY: as the caller promises; the library is never closed.
     let found = unsafe { library.get::<F>(name.to_bytes_with_nul()) };
@@ -157,7 +159,7 @@ unsafe fn call<F: Copy>(library: &Library, name: &CStr) -> Result<F, BootstrapEr
     })
 }
 
-/// Sets variables that are not set, for the library that is opened next.
+/// Sets those of the given environment variables that are not set, before the library is opened.
 pub(super) fn set_unless_set(variables: &[(&str, &str)]) {
     for (name, value) in variables.iter().filter(|(name, _)| env::var_os(name).is_none()) {
         // SAFETY: other threads of Rust read the environment by the standard library, which has a lock; a thread of C that reads it at this moment would be one of a
@@ -166,7 +168,7 @@ pub(super) fn set_unless_set(variables: &[(&str, &str)]) {
     }
 }
 
-/// Has the library end with the process, before its own thread is gone.
+/// Makes the library end when the process exits, while the thread that makes all its calls still runs.
 pub(super) fn at_exit(commands: SyncSender<Command>) {
     static COMMANDS: OnceLock<SyncSender<Command>> = OnceLock::new();
     extern "C" fn end() {

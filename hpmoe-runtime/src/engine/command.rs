@@ -4,7 +4,7 @@ use std::sync::mpsc::SyncSender;
 
 use crate::backend::host::Write;
 
-/// A request to the thread.
+/// A request to the thread that makes all calls of the library.
 pub(super) enum Command {
     Write {
         rank: usize,
@@ -13,8 +13,8 @@ pub(super) enum Command {
         how: Write,
     },
     Allocate(usize, SyncSender<Option<u64>>),
-    /// Broadcasts rank 0's bytes to all ranks; the other ranks pass none.
+    /// Broadcasts rank 0's bytes to all ranks. The other ranks pass no bytes.
     Tell(Vec<u8>, SyncSender<Vec<u8>>),
-    /// Ends the thread, because the process ends.
+    /// Ends the thread, because the process exits.
     End(SyncSender<()>),
 }

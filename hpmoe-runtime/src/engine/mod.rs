@@ -1,7 +1,7 @@
-//! Memory of ranks on several machines, by the system's OpenSHMEM library, which is opened when a group asks for it.
+//! Heaps of ranks on several machines, through the system's OpenSHMEM library, which is opened when a group asks for it.
 //!
-//! One thread makes all calls of the library. It takes writes to peers from a queue, in order. It also calls a peer now
-//! and then: without a shared mapping, writes from peers arrive here only during a call.
+//! One thread makes all calls of the library. It takes writes to peers from a queue, in order. It also reads a peer's memory from time to
+//! time: without a shared mapping, writes from peers arrive here only during a call.
 
 mod calls;
 mod command;
@@ -25,18 +25,18 @@ const CHOICE: &str = "HPMOE_ENGINE";
 /// The only engine.
 const OPENSHMEM: &str = "openshmem";
 
-/// How the system runs this process.
+/// A file with the flags that the system runs this process with.
 const PERSONALITY: &str = "/proc/self/personality";
-/// Flag in [`PERSONALITY`]: a program has the same addresses whenever it is started.
+/// Flag in [`PERSONALITY`]: the system loads a program at the same addresses each time.
 const FIXED_ADDRESSES: u32 = 0x0004_0000;
 
 /// The byte between the address of rank 0 and the secret.
 const SEPARATOR: u8 = b'\n';
 
-/// Writes that wait for the library before a core waits for them.
+/// Maximum number of writes in the queue. A core that makes another write waits.
 const MOST_WAITING: usize = 4096;
 
-/// Variables that the library should find in the environment, if they are not set.
+/// Environment variables that are set for the library, unless they are set already.
 const SETTINGS: [(&str, &str); 2] = [
     // Its own hooks in the allocator, which programs of others crash with.
     ("OMPI_MCA_memory", "^patcher"),
@@ -44,7 +44,7 @@ const SETTINGS: [(&str, &str); 2] = [
     ("SHMEM_SYMMETRIC_HEAP_SIZE", "1G"),
 ];
 
-/// The library, in the one process that has joined by it.
+/// The opened library, with this process's rank.
 pub(crate) struct OpenShmem {
     rank: usize,
     ranks: usize,
@@ -52,11 +52,11 @@ pub(crate) struct OpenShmem {
 }
 
 impl OpenShmem {
-    /// The library, if [`CHOICE`] asks for it.
+    /// The library if [`CHOICE`] selects it; `None` if the variable is not set.
     ///
     /// # Errors
     ///
-    /// It can't be opened, or the variable names something else.
+    /// The library can't be opened, or the variable has another value.
     pub(crate) fn chosen() -> Result<Option<&'static Self>, BootstrapError> {
         match env::var_os(CHOICE).filter(|value| !value.is_empty()) {
             None => Ok(None),
@@ -138,7 +138,7 @@ impl OpenShmem {
         self.ask(|reply| Command::Allocate(bytes, reply))
     }
 
-    /// Writes to the memory of a rank. Data arrive later; data for one rank arrive in the order of the calls.
+    /// Enqueues a write to the memory of a rank. Writes to one rank arrive in the order of these calls.
     pub(crate) fn write(&self, rank: usize, to: u64, from: &[u8], how: Write) {
         // Only the end of the process ends the thread.
         let _ = self.commands.send(Command::Write { rank, to, bytes: from.into(), how });
@@ -161,8 +161,8 @@ fn ended() -> BootstrapError {
     )
 }
 
-/// The address at which rank 0 listens: the loopback interface if all ranks are on this machine, otherwise the machine's
-/// name.
+/// The host at which rank 0 listens: `MASTER_ADDR` if it is set, the loopback interface if all ranks are on this machine, otherwise the
+/// machine's name.
 fn own_host() -> String {
     let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty());
     let named = |name: OsString| name.to_string_lossy().into_owned();

@@ -8,10 +8,10 @@ use super::command::Command;
 use crate::backend::host::Write;
 use crate::bootstrap::BootstrapError;
 
-/// The longest time between two calls of a peer.
+/// Maximum time between two reads of a peer's memory, during which writes from peers arrive here.
 const PAUSE: Duration = Duration::from_micros(200);
 
-/// Bytes of rank 0's message to the others: an address, a fresh secret, and zeros.
+/// Size in bytes of rank 0's message to the others: an address, a new secret, and zeros.
 const ROOM: usize = 512;
 
 /// Opens the library, reports this process's rank and the number of ranks, and then executes commands.

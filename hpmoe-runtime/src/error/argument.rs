@@ -14,7 +14,7 @@ pub enum ArgumentError {
     Arity {
         /// Name of the kernel, `module::taskflow`.
         kernel: &'static str,
-        /// Tensors of the taskflow.
+        /// Number of the taskflow's tensors.
         wanted: usize,
         /// Number of tensors passed.
         got: usize,
@@ -26,19 +26,19 @@ pub enum ArgumentError {
     Parts {
         /// Name of the tensor in the taskflow.
         tensor: &'static str,
-        /// Number of its parts.
+        /// Number of ranks that the tensor has parts for.
         parts: usize,
         /// Ranks of the group.
         ranks: usize,
     },
-    /// A tensor has the parts of different ranks than those in this process.
+    /// A tensor has parts for ranks other than those of this process.
     #[error(
         "`{tensor}` holds the parts of {parts}, but this process runs {group}: make it with PerRank::from_fn(group.ranks(), ..)"
     )]
     PartsHere {
         /// Name of the tensor in the taskflow.
         tensor: &'static str,
-        /// Ranks whose parts it holds.
+        /// The ranks that the tensor has parts for.
         parts: String,
         /// Ranks of this process.
         group: String,
@@ -69,7 +69,7 @@ pub enum ArgumentError {
         /// Kind of rows that was passed.
         got: String,
     },
-    /// The number of rows differs from the number that the route or the kernel requires.
+    /// A tensor's number of rows differs from the number that the route or the kernel requires.
     #[error("`{tensor}` of rank {rank} has {got} {unit}, but {reason} {wanted}: {way_out}")]
     Rows {
         /// Name of the tensor in the taskflow.
@@ -78,16 +78,16 @@ pub enum ArgumentError {
         rank: usize,
         /// The unit that is counted, such as rows.
         unit: &'static str,
-        /// Number found.
+        /// Number that was found.
         got: usize,
-        /// Number required.
+        /// Number that is required.
         wanted: usize,
-        /// The source of the required number.
+        /// What the required number follows from.
         reason: &'static str,
         /// The way out.
         way_out: &'static str,
     },
-    /// A kept route, or room for one, is for a different number of chunks than the kernel has.
+    /// A kept route, or memory for one, is for a different number of chunks than the kernel has.
     #[error(
         "`{tensor}` of rank {rank} is for a route in {}, but this kernel counts rows in {}: give it as many words as \
          PerRank::routed_in_chunks does, and build the kernels of both passes with the same number of chunks",
@@ -96,19 +96,19 @@ pub enum ArgumentError {
     KeptChunks {
         /// Name of the tensor in the taskflow.
         tensor: &'static str,
-        /// The rank whose part of the tensor does not fit.
+        /// Number of chunks that the tensor is for.
         rank: usize,
         /// Number of chunks of the tensor.
         got: usize,
         /// Number of chunks of the kernel: the largest that its launches choose from, or the constant.
         wanted: usize,
     },
-    /// A tensor is in the memory of NPUs, but the group can't use it there.
+    /// A tensor is in the memory of NPUs, where the group can't use it.
     #[error("`{tensor}` lies in the memory of NPUs, {reason}: {way_out}")]
     OnNpus {
         /// Name of the tensor in the taskflow.
         tensor: &'static str,
-        /// The reason why the group can't use it there.
+        /// The reason why the group can't use the tensor there.
         reason: &'static str,
         /// The way out.
         way_out: &'static str,
@@ -122,7 +122,7 @@ pub enum ArgumentError {
         rank: usize,
         /// Address of the part's first or last byte.
         address: u64,
-        /// The NPU that owns this address; `None` if no NPU does.
+        /// The NPU that owns the address; `None` if no NPU does.
         found: Option<i32>,
         /// The NPU of the rank.
         npu: i32,
@@ -171,7 +171,7 @@ fn chunks(count: usize) -> String {
     counted(count as u64, "chunk", "chunks")
 }
 
-/// Whose memory it is.
+/// The owner of an address, in words.
 fn found_in(found: Option<i32>) -> String {
     match found {
         Some(npu) => format!("in the memory of NPU {npu}"),

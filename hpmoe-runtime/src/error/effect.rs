@@ -4,12 +4,12 @@ use super::LaunchError;
 use crate::bootstrap::BootstrapError;
 
 impl LaunchError {
-    /// Whether a kernel that makes its route found this before it sent a row, so that the group is as it was.
+    /// Whether a kernel that makes its route finds this error before it sends a row. The group is then still usable.
     pub(crate) const fn is_of_ids(&self) -> bool {
         matches!(self, Self::Route(_) | Self::Capacity { .. } | Self::EmptySlot { .. } | Self::Unrouted { .. })
     }
 
-    /// Whether it is an error that being cancelled ends in: waits that were given up, on this rank.
+    /// Whether the error can result from cancelling: waits of this rank that ended early.
     pub(crate) const fn may_be_cancelled(&self) -> bool {
         matches!(
             self,
@@ -20,7 +20,7 @@ impl LaunchError {
         )
     }
 
-    /// Whether the ranks may have made different numbers of exchanges, so that they can't make another one.
+    /// Whether the ranks may have made different numbers of exchanges. They can then make no further exchange.
     pub(crate) const fn is_out_of_step(&self) -> bool {
         matches!(self, Self::Peers(_) | Self::Disagreement { .. } | Self::Lost { .. } | Self::Cancelled)
     }

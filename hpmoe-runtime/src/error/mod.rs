@@ -20,8 +20,9 @@ use crate::bootstrap::BootstrapError;
 use crate::report::{StuckReport, size_text};
 use words::{at, each_value, lines, list, of_chunks, of_npu, room};
 
-/// An error of a launch. All errors except [`Stuck`](Self::Stuck), [`Rule`](Self::Rule), [`Resource`](Self::Resource)
-/// and [`Lost`](Self::Lost) are found before anything starts, and all ranks return them.
+/// An error of a launch. Most errors are found before anything starts, and all ranks return them. The exceptions are errors of a launch
+/// that runs: [`Stuck`](Self::Stuck), [`Rule`](Self::Rule), [`Resource`](Self::Resource), [`Lost`](Self::Lost),
+/// [`Cancelled`](Self::Cancelled), [`Npu`](Self::Npu) and [`NpuLaunch`](Self::NpuLaunch).
 #[derive(Clone, Error)]
 #[non_exhaustive]
 pub enum LaunchError {
@@ -44,10 +45,10 @@ pub enum LaunchError {
     /// `HPMOE_CHECKS`, which switches checks of host runs on or off, has an invalid value.
     #[error("HPMOE_CHECKS is `{value}`, but should be `on` or `off`: set it so, or unset it for `on`", value = printable(.value))]
     Checks {
-        /// Its value.
+        /// Value of the variable.
         value: String,
     },
-    /// Checks of host runs are off, but the group should search for races, which needs them.
+    /// The group is to search for races, which needs checks of host runs, but these are off.
     #[error(
         "the group should search for races (Group::find_races), but checks are off (Group::checks or HPMOE_CHECKS): switch them on"
     )]
@@ -84,9 +85,9 @@ pub enum LaunchError {
     Places {
         /// Name of the kernel, `module::taskflow`.
         kernel: &'static str,
-        /// Physical experts per rank in the route.
+        /// Number of places on each rank in the route.
         placed: usize,
-        /// Physical experts per rank in the kernel.
+        /// Number of places on each rank in the kernel.
         built: usize,
     },
     /// The route was made with a placement that is not the group's.
@@ -110,8 +111,8 @@ send tokens for every expert (`route.sends`)"
         /// Name of the kernel, `module::taskflow`.
         kernel: &'static str,
     },
-    /// Launches choose the number of chunks, the chunks add to matrices of experts, and some expert has several places: the number of
-    /// chunks would then decide which place gets a row.
+    /// An expert has several places, the chunks add to experts' matrices, and launches choose the number of chunks. Which place gets a row
+    /// would then depend on that number, and with it the sums.
     #[error(
         "{kernel} adds to gradients of experts and chooses its number of chunks, but some expert has several places, whose gradients would \
 depend on that number: give each expert one place, or build the kernel without chunks_at_most"
@@ -129,7 +130,7 @@ depend on that number: give each expert one place, or build the kernel without c
         kernel: &'static str,
         /// The rank with these tokens.
         rank: usize,
-        /// Number of its tokens.
+        /// Number of the rank's tokens.
         tokens: usize,
         /// The maximum number of tokens per rank that the kernel accepts, `TOKENS`.
         limit: usize,
@@ -161,15 +162,15 @@ depend on that number: give each expert one place, or build the kernel without c
          {missing} more bytes on each rank, or send fewer tokens", of_chunks(*.chunks)
     )]
     Capacity {
-        /// The rank that would receive them.
+        /// The rank that would receive the most rows.
         rank: usize,
-        /// Rows that it would receive.
+        /// Number of rows that the rank would receive.
         rows: usize,
-        /// Number of rows that it has room for.
+        /// Number of rows that the rank has room for.
         capacity: usize,
-        /// The maximum number of chunks, for which `rows` holds, if launches choose the number; `None` if it is a constant.
+        /// The maximum number of chunks, which `rows` is for, if launches choose the number; `None` if the number is a constant.
         chunks: Option<usize>,
-        /// Additional bytes of workspace and symmetric heap that each rank needs for these rows.
+        /// Additional bytes of workspace and symmetric heap, per rank, that make room for `rows` rows.
         missing: usize,
     },
     /// Earlier launches failed because of invalid ids or too many rows. Their reasons are not known, because the host has
@@ -180,7 +181,7 @@ depend on that number: give each expert one place, or build the kernel without c
     Unrouted {
         /// Name of the kernel, `module::taskflow`.
         kernel: &'static str,
-        /// Number of such launches since the last wait.
+        /// Number of these launches since the last wait.
         launches: u32,
     },
     /// Streams were passed to a group that does not run on NPUs.
@@ -217,7 +218,7 @@ depend on that number: give each expert one place, or build the kernel without c
         rank: usize,
         /// The resource that was refused.
         resource: Resource,
-        /// The system's answer.
+        /// The system's message.
         cause: String,
     },
     /// The processes make different launches, or have different settings.
@@ -249,10 +250,10 @@ depend on that number: give each expert one place, or build the kernel without c
         rank: usize,
         /// The rank that the heap belongs to.
         peer: usize,
-        /// The system's answer.
+        /// The system's message.
         cause: String,
     },
-    /// Peers write a tensor of several launches in a row, which is not possible if ranks are processes.
+    /// Peers write a tensor in several launches in a row. This is not possible if ranks are processes.
     #[error(
         "peers write `{tensor}`, and {launches} launches in a row would overwrite each other's rows if ranks are processes: launch one at a time"
     )]
@@ -281,7 +282,7 @@ depend on that number: give each expert one place, or build the kernel without c
         /// Name of the kernel, `module::taskflow`.
         kernel: &'static str,
     },
-    /// The reference of a kernel, which runs all ranks one after the other, was called for a group whose ranks are processes.
+    /// The reference was called for a group whose ranks are processes. A reference runs all ranks in one process, one after the other.
     #[error(
         "the reference of {kernel} can't be called: the ranks of the group are processes; make a group whose ranks are threads"
     )]
@@ -314,7 +315,7 @@ depend on that number: give each expert one place, or build the kernel without c
     /// A rank was lost while the kernel ran.
     #[error("{cause}{}{}", of_npu(.npu.as_deref()), lines(.report.as_deref()))]
     Lost {
-        /// The rank, and how its loss was noticed.
+        /// The error that names the lost rank, and how its loss was noticed.
         cause: BootstrapError,
         /// The error that stopped this process's NPU because of the loss; `None` if the kernel ended by itself.
         npu: Option<Box<NpuError>>,
@@ -351,13 +352,13 @@ depend on that number: give each expert one place, or build the kernel without c
 }
 
 impl LaunchError {
-    /// A slot of a rank is empty that a task reads.
+    /// The error for a task that reads all slots, if slot `slot` of `rank` is empty.
     pub(crate) const fn empty_slot(tables: &KernelTables, task: &'static str, rank: Rank, slot: usize) -> Self {
         let (token, k) = (slot / tables.top_k, slot % tables.top_k);
         Self::EmptySlot { kernel: tables.name, task, rank: rank.id(), token, k }
     }
 
-    /// The error that `rank`, the one that receives the most rows, would receive `rows`, more than its capacity.
+    /// The error for `rank`, which would receive the most rows: `rows`, more than its capacity.
     pub(crate) fn capacity(tables: &KernelTables, sizes: &RankSizes, rank: Rank, rows: usize) -> Self {
         let shape = tables.shape();
         let needed = |sizes: &RankSizes| MemoryPlan::new(&shape, sizes).needed();
@@ -365,13 +366,13 @@ impl LaunchError {
         Self::Capacity { rank: rank.id(), rows, capacity: sizes.capacity, chunks: sizes.chunks_at_most, missing }
     }
 
-    /// The error that a rank could not get a resource.
+    /// The error for a rank that could not get a resource.
     pub(crate) const fn lacking(rank: usize, resource: Resource, cause: String) -> Self {
         Self::Resource { rank, resource, cause }
     }
 }
 
-/// The text of `Display`, which `unwrap` prints, and `main` if it returns the error.
+/// Prints the text of `Display`, because `unwrap` and `main` print errors by `Debug`.
 impl fmt::Debug for LaunchError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)

@@ -1,4 +1,4 @@
-//! Errors as programs show them.
+//! Tests that errors are printed as programs show them.
 
 use super::*;
 

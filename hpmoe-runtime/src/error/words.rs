@@ -6,7 +6,7 @@ use crate::backend::npu::NpuError;
 use crate::bootstrap::rank_list;
 use crate::report::StuckReport;
 
-/// ``rank 0 has `a`, ranks 1, 2 have `b` ``
+/// Each value with the ranks that have it: ``rank 0 has `a`, ranks 1, 2 have `b` ``
 pub(super) fn each_value(values: &[(Vec<usize>, String)]) -> String {
     let value = |(ranks, value): &(Vec<usize>, String)| {
         let value = printable(value);
@@ -15,7 +15,7 @@ pub(super) fn each_value(values: &[(Vec<usize>, String)]) -> String {
     values.iter().map(value).collect::<Vec<_>>().join(", ")
 }
 
-/// How to need less memory for received rows.
+/// Advice: how to need less memory for received rows.
 pub(super) fn room(rows: Option<usize>) -> String {
     match rows {
         Some(rows) => format!("make room for what this route needs with Group::capacity_rows({rows})"),
@@ -35,12 +35,12 @@ pub(super) fn at(source_line: &Option<String>) -> String {
     source_line.as_ref().map(|line| format!("\n  while the core was in {line}")).unwrap_or_default()
 }
 
-/// The error of an NPU, after the error that caused it.
+/// The error by which an NPU stopped, as an addition to the error that caused it; empty if there is none.
 pub(super) fn of_npu(error: Option<&NpuError>) -> String {
     error.map(|error| format!("; because of that, the NPU of this rank stopped: {error}")).unwrap_or_default()
 }
 
-/// A report, starting on a new line.
+/// A report that starts on a new line; empty if there is none.
 pub(super) fn lines(report: Option<&StuckReport>) -> String {
     report.map(|report| format!("\n{report}")).unwrap_or_default()
 }

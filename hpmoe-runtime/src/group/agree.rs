@@ -13,7 +13,7 @@ use hpmoe_kernels::digest;
 const TERMS: [&str; 9] =
     ["the kernel", "EXPERTS", "TOP_K", "TOKENS", "capacity (rows)", "launches", "seed", "the fingerprint", "the route"];
 
-/// Compares a launch with the launches of the other processes. `row` is what this process is about to launch, or the reason why it can't.
+/// Checks that all processes make the same launch. `row` is what this process is about to launch, or the reason why it can't.
 pub(super) fn agree<'a>(
     member: &Member,
     tables: &KernelTables,
@@ -51,7 +51,7 @@ fn terms(tables: &KernelTables, options: &LaunchOptions, row: &PreparedRow<'_>) 
     ]
 }
 
-/// Refuses consecutive launches that can't be distinguished in memory that all of them write.
+/// Refuses a row of several launches if peers write one of the caller's tensors: all launches would write the same memory.
 fn in_order<'a>(tables: &KernelTables, row: PreparedRow<'a>) -> Result<PreparedRow<'a>, LaunchError> {
     match tables.tensors.iter().find(|tensor| matches!(tensor.storage, Storage::Shared(_))) {
         Some(tensor) if row.steps.len() > 1 => Err(LaunchError::Row { tensor: tensor.name, launches: row.steps.len() }),

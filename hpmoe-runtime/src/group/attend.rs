@@ -1,4 +1,4 @@
-//! Calls of a function by the launching thread while it waits.
+//! Calls of the program's function by the launching thread while it waits.
 
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread::sleep;
@@ -6,14 +6,15 @@ use std::time::{Duration, Instant};
 
 use super::options::LaunchOptions;
 
-/// The time between two calls of the program's function.
+/// Time between two calls of the program's function.
 pub(super) const PAUSE: Duration = Duration::from_millis(50);
 
-/// The time between two looks at a lock that another thread has.
+/// Time between two attempts to lock a state that another thread has locked.
 const LOOK: Duration = Duration::from_micros(100);
 
 impl LaunchOptions {
-    /// Locks the state of a group. A thread that has a launch to attend to does so while another one launches.
+    /// Locks the state of a group. While another thread has it locked, this thread calls the program's function, if
+    /// there is one.
     pub(super) fn lock<'a, T>(&self, state: &'a Mutex<T>) -> MutexGuard<'a, T> {
         if self.attend.is_none() {
             return state.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,4 @@
-//! Whether host runs are checked: by a group's setting, or else by the environment.
+//! Whether host runs are checked: by the group's setting or else by the environment.
 
 use std::env;
 

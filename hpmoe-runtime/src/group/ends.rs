@@ -19,8 +19,8 @@ use crate::{KernelTables, LaunchError};
 
 const RESOURCES: [Resource; 4] = [Resource::RankThread, Resource::WorkerThread, Resource::Stack, Resource::Memory];
 
-/// Sends this rank's end to all others and returns the ends of all ranks. If a rank is gone, the error says what the cores of
-/// this one were doing.
+/// Sends this rank's end to all others and returns the ends of all ranks. If a rank is gone, the error includes a report of this rank's
+/// cores.
 pub(super) fn exchange(shared: &LaunchShared<'_>, member: &Member, own: RankEnd) -> Result<Vec<RankEnd>, LaunchError> {
     let tables = shared.kernel.tables();
     // Cores of others may wait for a rank that has failed until their own limit.
@@ -56,8 +56,8 @@ pub(super) fn exchange(shared: &LaunchShared<'_>, member: &Member, own: RankEnd)
     }
 }
 
-/// The rank that is gone though its end has come: others, whose cores were still at work, were stopped for it. All ranks learn
-/// which one it is, since their next exchange fails.
+/// The error for a rank that left after it sent its end, while cores of other ranks still ran and were stopped because of it. Another
+/// exchange finds that rank: it fails on all ranks, and names it.
 fn deserter(member: &Member, ends: &[RankEnd], limit: Duration) -> Option<BootstrapError> {
     if !are_stopped(ends) {
         return None;
@@ -68,7 +68,7 @@ fn deserter(member: &Member, ends: &[RankEnd], limit: Duration) -> Option<Bootst
     }
 }
 
-/// Whether something else than a core that gave up has ended the work of others: the host of a rank, as it saw that another one was gone.
+/// Whether a host stopped its cores because another rank was gone, rather than a core gave up.
 fn are_stopped(ends: &[RankEnd]) -> bool {
     let any = |state| ends.iter().flat_map(|end| &end.records).any(|record| record.state == state);
     // On NPUs, only the cores' records tell.
@@ -96,7 +96,7 @@ fn encode(end: &RankEnd) -> Vec<u8> {
     stamps.add_to(add(message, host)).finish()
 }
 
-/// A text of another rank, which is shown.
+/// Reads a text of another rank, and escapes characters that would act on a terminal.
 fn safe(reader: &mut Reader<'_>) -> Option<String> {
     Some(printable_lines(&reader.text()?).into_owned())
 }
@@ -136,7 +136,7 @@ mod tests {
     use crate::testing::TABLES;
     use bytemuck::Zeroable as _;
 
-    /// Rank 0 of three, after rank 2 is gone.
+    /// A connection of rank 0 in a group of three, after rank 2 has left.
     struct Deserted;
 
     impl Bootstrap for Deserted {
@@ -203,7 +203,7 @@ mod tests {
         }
     }
 
-    /// What another rank says is shown, on several lines at most.
+    /// Checks that a text of another rank is shown without control characters, and may have several lines.
     #[test]
     fn an_end_does_not_act_on_terminals() {
         let records = vec![HpmoeRecord::zeroed(); (TABLES.aic + TABLES.aiv) as usize];
@@ -223,7 +223,7 @@ mod tests {
         }
     }
 
-    /// A process that was built with other cores would have reports look at records that are not there.
+    /// Checks that an end is refused if it has records of another number of cores than this build's.
     #[test]
     fn an_end_with_records_of_other_cores_is_none() {
         let cores = (TABLES.aic + TABLES.aiv) as usize;

@@ -43,20 +43,20 @@ pub struct FixedLaunch<'a> {
     group: Holder<'a>,
     kernel: CompiledKernel,
     route: Option<Cow<'a, Route>>,
-    /// The parts of each tensor, in the order of the taskflow's parameters.
+    /// Addresses and row counts of each tensor's parts, in the order of the taskflow's parameters.
     places: Vec<Vec<RankPart>>,
     block: Block,
-    /// Launches since the last wait.
+    /// Number of launches since the last wait.
     pending: u32,
-    /// The report of the last launch on the host.
+    /// The report of the last launch, if it ran on the host.
     report: Option<Report>,
 }
 
-/// The place of the argument block.
+/// The argument block, or the number by which the group finds it.
 enum Block {
-    /// The tables of each rank here.
+    /// On the host: the tables of each rank of this process.
     OnHost(Vec<RankLaunch>),
-    /// In the memory of NPUs, which the group keeps under this number.
+    /// On NPUs: the number under which the group keeps the block in their memory.
     OnNpus(u64),
 }
 
@@ -94,7 +94,7 @@ impl Group {
         Ok(FixedLaunch::new(Holder::Shared(Arc::clone(self)), kernel, route.map(Cow::Owned), arguments, block))
     }
 
-    /// The argument block of a launch.
+    /// Makes the argument block of a launch.
     fn block(
         &self,
         kernel: &CompiledKernel,
@@ -125,7 +125,7 @@ impl Group {
         block
     }
 
-    /// Puts what is kept under a number on the streams once more.
+    /// Enqueues the launch that the group keeps under `number` once more.
     fn enqueue_again(&self, number: u64, streams: Option<&Streams>) -> Result<(), LaunchError> {
         let mut state = self.joint.state.lock().unwrap_or_else(PoisonError::into_inner);
         let mut kept = state.take().ok_or(LaunchError::Broken)?;
@@ -136,7 +136,7 @@ impl Group {
         Ok(())
     }
 
-    /// Puts what is kept under a number on streams that are being captured.
+    /// Enqueues the launch that the group keeps under `number` on streams that are being captured.
     fn capture(&self, number: u64, streams: &Streams) -> Result<(), LaunchError> {
         let mut state = self.joint.state.lock().unwrap_or_else(PoisonError::into_inner);
         // Nothing runs, whatever comes of it.
@@ -144,20 +144,20 @@ impl Group {
         flight.capture(streams).map_err(|(_, cause)| cause.into())
     }
 
-    /// Overwrites the placement of what is kept under a number.
+    /// Overwrites the placement of the launch that the group keeps under `number`.
     fn place(&self, number: u64, placement: &Placement) -> Result<(), LaunchError> {
         let mut state = self.joint.state.lock().unwrap_or_else(PoisonError::into_inner);
         Ok(state.kept()?.flights.get(&number).expect("it is kept until it is dropped").place(placement)?)
     }
 
-    /// Counts launches by graphs of what is kept under a number.
+    /// Counts launches by graphs of the launch that the group keeps under `number`.
     fn replayed(&self, number: u64, launches: u32) -> Result<(), LaunchError> {
         let mut state = self.joint.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.kept()?.flights.get_mut(&number).expect("it is kept until it is dropped").replayed(launches);
         Ok(())
     }
 
-    /// Gives back what is kept under a number, once nothing of it runs.
+    /// Frees the memory of the launch that the group keeps under `number`, once no launch of it runs.
     fn release(&self, number: u64) {
         let mut state = self.joint.state.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(mut kept) = state.take() else { return };
@@ -241,11 +241,10 @@ impl<'a> FixedLaunch<'a> {
         Ok(self.wait()?.expect("a launch is pending"))
     }
 
-    /// Puts the kernel on the streams of the NPUs once more, after all earlier launches, and returns. It copies nothing and waits for
-    /// nothing. `streams` are ordered with the launch as in [`Group::enqueue`]. If ranks are processes, all of them must make this call
-    /// equally often.
+    /// Enqueues the kernel on the NPUs once more, after all earlier launches, and returns at once. It copies nothing and waits for nothing.
+    /// `streams` are ordered with the launch as in [`Group::enqueue`]. If ranks are processes, all of them must call this equally often.
     ///
-    /// A group that runs on the host runs the launch to its end.
+    /// A group that runs on the host completes the launch before this returns.
     ///
     /// # Errors
     ///
@@ -264,13 +263,13 @@ impl<'a> FixedLaunch<'a> {
         Ok(())
     }
 
-    /// Puts the kernel on streams that are being captured in graphs, and nothing else: no event, no copy, no wait. The kernel then runs
-    /// each time these graphs are launched; report the number of launches to [`replayed`](Self::replayed). The launches of a graph are
-    /// ordered by the graph's streams only. The program must keep them from running at the same time as other launches on the same NPUs.
+    /// Enqueues only the kernel, on streams that are being captured in graphs: no event, no copy, no wait. The kernel then runs each time
+    /// the graphs are launched; report the number of launches to [`replayed`](Self::replayed). Only the graphs' streams order these
+    /// launches. The program must keep them from running at the same time as other launches on the same NPUs.
     ///
     /// # Errors
     ///
-    /// The errors of [`enqueue`](Self::enqueue). A group that runs on the host has no streams.
+    /// The errors of [`enqueue`](Self::enqueue). A group that runs on the host can't capture: it has no streams.
     pub fn capture(&mut self, streams: &Streams, arguments: &[Argument<'_>]) -> Result<(), LaunchError> {
         self.check(arguments)?;
         check::streams(Some(streams), self.group.ranks(), self.group.joint.npus.is_some())?;
@@ -312,7 +311,7 @@ impl<'a> FixedLaunch<'a> {
         }
     }
 
-    /// Whether all tensors are those that the block was made for.
+    /// Checks that all tensors have the addresses and row counts that the block was made for.
     fn check(&self, arguments: &[Argument<'_>]) -> Result<(), ArgumentError> {
         let (wanted, got) = (self.places.len(), arguments.len());
         if wanted != got {

@@ -14,7 +14,7 @@ use crate::abi::HPMOE_ABI;
 use crate::bootstrap::{Bootstrap, Joining, Place, TcpBootstrap};
 use crate::engine::OpenShmem;
 
-/// The longest that a process waits for the first messages of the others, which have joined.
+/// Maximum time that a process waits for the first messages of the other ranks, after all have joined.
 const GREETING: Duration = Duration::from_secs(60);
 
 impl Group {
@@ -58,7 +58,7 @@ impl Group {
         Self::from_launcher_by(|| Ok(Joining::from_environment()?))
     }
 
-    /// Like [`from_launcher`](Self::from_launcher), but with these settings for joining instead of those of the environment.
+    /// Like [`from_launcher`](Self::from_launcher), but joins with the given settings instead of those of the environment.
     ///
     /// # Errors
     ///

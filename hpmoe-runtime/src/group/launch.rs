@@ -1,4 +1,4 @@
-//! Launches in a row: one rank of this process runs on the launching thread, and each other rank on a separate thread.
+//! Launches on the host: the launching thread runs one rank of this process, and each other rank has its own thread.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
@@ -29,8 +29,8 @@ use crate::layout::Word;
 use crate::layout::stamps::RankStamps;
 use crate::{Argument, CompiledKernel, KernelTables, LaunchError, Report};
 
-/// Runs a row of at least one step on all ranks of this process, by the tables of `ranks`. Arguments and capacity have been checked. If ranks are
-/// processes, all of them call it and get the same result, unless one is gone.
+/// Runs a row of at least one step on all ranks of this process. `ranks` has their tables. Arguments and capacity have been checked. If
+/// ranks are processes, all of them call this and get the same result, unless one is gone.
 pub(super) fn launch(
     kernel: &CompiledKernel,
     row: &[LaunchStep<'_>],
@@ -85,7 +85,7 @@ pub(super) fn launch(
     report(&shared, memory(kernel.tables(), row, session), (start, wall), ends)
 }
 
-/// The search for races among ranks that are threads, if there is to be one.
+/// The search for races among ranks that are threads; `None` if it is off.
 fn races(tables: &KernelTables, ranks: usize, options: &LaunchOptions) -> Result<Option<Races>, LaunchError> {
     let cores = tables.aic + tables.aiv;
     if !options.finds_races(ranks * cores as usize) {
@@ -96,7 +96,7 @@ fn races(tables: &KernelTables, ranks: usize, options: &LaunchOptions) -> Result
     races.map(Some).ok_or_else(lacking)
 }
 
-/// The end of the only rank of this process, even if it could not start.
+/// The end of the only rank of this process. If the rank could not start for lack of a resource, the end says so.
 fn own_end(shared: &LaunchShared<'_>, ends: Result<Vec<RankEnd>, LaunchError>) -> Result<RankEnd, LaunchError> {
     match ends {
         Ok(mut ends) => Ok(ends.pop().expect("a process of many runs one rank")),
@@ -114,12 +114,12 @@ fn own_end(shared: &LaunchShared<'_>, ends: Result<Vec<RankEnd>, LaunchError>) -
     }
 }
 
-/// Brings the caller's tensors that peers write to the heap that they write to.
+/// Copies the caller's tensors that peers write into the heaps.
 fn copy_in(tables: &KernelTables, row: &[LaunchStep<'_>], session: &Session) {
     each_shared(tables, row, session, |heap, at, argument, rank| heap.copy_in(argument, rank, at));
 }
 
-/// Copies data that peers wrote to the caller's tensors.
+/// Copies the tensors that peers wrote from the heaps to the caller's tensors.
 fn copy_out(tables: &KernelTables, row: &[LaunchStep<'_>], session: &Session) {
     each_shared(tables, row, session, |heap, at, argument, rank| heap.copy_out(at, argument, rank));
 }
@@ -137,7 +137,8 @@ fn each_shared(
     }
 }
 
-/// Runs all ranks and waits for them. When a thread can't be started, the ranks that run already would wait for its rank: they are stopped.
+/// Runs all ranks of this process and waits for them. If a thread can't be started, the ranks that already run are stopped, because they
+/// would wait for that rank.
 fn run(
     shared: &LaunchShared<'_>,
     ranks: &mut [RankLaunch],
@@ -191,7 +192,7 @@ fn run(
     })
 }
 
-/// Waits for the thread of a rank.
+/// Waits for the thread of a rank, and calls the program's function meanwhile.
 fn join(shared: &LaunchShared<'_>, thread: ScopedJoinHandle<'_, RankEnd>) -> RankEnd {
     while !thread.is_finished() {
         thread::park_timeout(PAUSE);

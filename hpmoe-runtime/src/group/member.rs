@@ -10,10 +10,10 @@ use crate::bootstrap::wire::{Message, Reader};
 use crate::bootstrap::{Bootstrap, BootstrapError, Cancel, Strangers};
 use crate::engine::OpenShmem;
 
-/// One rank of many, and its connection to the others.
+/// This process's rank in a group of processes, with its connection to the other ranks.
 pub(super) struct Member {
     bootstrap: Box<dyn Bootstrap>,
-    /// The writer for memory of other ranks that can't be mapped.
+    /// The engine that writes heaps of other ranks; `None` if they are mapped into this process.
     engine: Option<&'static OpenShmem>,
 }
 
@@ -50,12 +50,12 @@ impl Member {
         self.bootstrap.cancel()
     }
 
-    /// Connections of strangers while the ranks joined.
+    /// Counts of connections from strangers while the ranks joined.
     pub(super) fn strangers(&self) -> Strangers {
         self.bootstrap.strangers()
     }
 
-    /// Exchanges bytes; `purpose` must be the same on all ranks.
+    /// Exchanges bytes with all ranks. `purpose` must be the same on all ranks.
     pub(super) fn exchange(
         &self,
         purpose: &'static str,

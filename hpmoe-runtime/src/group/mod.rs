@@ -55,16 +55,16 @@ use state::GroupState;
 pub struct Group {
     joint: Arc<Joint>,
     options: LaunchOptions,
-    /// The placement of experts for kernels that make their route.
+    /// Placement of experts, for kernels that make their route.
     placement: Option<Arc<Placement>>,
 }
 
-/// The state that groups share if they differ only in their placements.
+/// The state of a group, shared with groups that differ from it only in their placement.
 struct Joint {
     ranks: usize,
-    /// This process as one rank of many; `None` if all ranks are threads of it.
+    /// This process as one rank of a group of processes; `None` if all ranks are threads of this process.
     member: Option<Member>,
-    /// The NPU of each rank, if kernels run on NPUs.
+    /// The NPU of each rank of this process, if kernels run on NPUs.
     npus: Option<Vec<Arc<Npu>>>,
     state: Mutex<GroupState>,
     /// The source of memory that peers write, if ranks are processes on NPUs. Dropped after that memory.
@@ -152,7 +152,7 @@ impl Group {
         Ok(Self { joint: Arc::clone(&self.joint), options: self.options.clone(), placement })
     }
 
-    /// The placement of experts, if the group was made with one ([`placed`](Self::placed)).
+    /// The placement of experts that the group was made with ([`placed`](Self::placed)), if any.
     #[must_use]
     pub fn placement(&self) -> Option<&Placement> {
         self.placement.as_deref()

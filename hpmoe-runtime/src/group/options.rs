@@ -25,13 +25,13 @@ pub(super) struct LaunchOptions {
     pub(super) repeat: u32,
     pub(super) stamp_room: u32,
     pub(super) fault: Option<(Rank, InjectedFault)>,
-    /// Ends launches early.
+    /// The handle that ends launches early.
     pub(super) cancel: Option<Cancel>,
-    /// Called periodically by a thread that launches and waits.
+    /// The program's function, which the launching thread calls while it waits.
     pub(super) attend: Option<Attend>,
 }
 
-/// A function of the program that a thread calls while it waits.
+/// A function of the program that a thread calls from time to time while it waits.
 #[derive(Clone)]
 pub(super) struct Attend(pub(super) Arc<dyn Fn() + Send + Sync>);
 
@@ -76,7 +76,7 @@ impl LaunchOptions {
         })
     }
 
-    /// The time for which a rank's calling thread runs its cores without help, so that small launches need no other thread.
+    /// Time for which the thread that runs a rank runs its cores alone, so that small launches need no other thread.
     pub(super) const fn alone(&self) -> Duration {
         const SMALL: Duration = Duration::from_micros(300);
         if self.threads.is_some() { Duration::ZERO } else { SMALL }
@@ -93,12 +93,12 @@ impl LaunchOptions {
         self.cancel.as_ref().is_some_and(Cancel::is_cancelled)
     }
 
-    /// An error of a launch, unless it came of being cancelled.
+    /// `LaunchError::Cancelled` if the launch was cancelled and `error` can result from that; otherwise `error`.
     pub(super) fn cancelled_or(&self, error: LaunchError) -> LaunchError {
         if self.is_cancelled() && error.may_be_cancelled() { LaunchError::Cancelled } else { error }
     }
 
-    /// The fault that a test wants on this rank.
+    /// The failure that a test makes happen on this rank.
     pub(super) fn fault(&self, rank: Rank) -> Option<InjectedFault> {
         self.fault.filter(|(faulty, _)| *faulty == rank).map(|(_, fault)| fault)
     }
@@ -109,12 +109,12 @@ impl LaunchOptions {
         self.find_races.unwrap_or(cfg!(debug_assertions) && cores <= MOST)
     }
 
-    /// The time limit in cycles of the device's system counter, of 20 ns each.
+    /// The time limit of a wait, in cycles of the device's system counter (20 ns each).
     pub(super) fn time_limit_cycles(&self) -> u64 {
         u64::try_from(self.time_limit.as_nanos() / 20).unwrap_or(u64::MAX)
     }
 
-    /// The time for which a process waits for others that should arrive at about the same time, after `launches` launches.
+    /// Time for which a process waits for other processes that should have done `launches` launches at about the same time.
     pub(super) fn patience(&self, launches: u32) -> Duration {
         let delay = self.delays.values().max().copied().unwrap_or_default();
         self.time_limit.saturating_add(delay.saturating_mul(launches))

@@ -1,4 +1,4 @@
-//! One result from the ends of all ranks.
+//! Combines the ends of all ranks into one result.
 
 use std::time::{Duration, Instant, SystemTime};
 
@@ -21,7 +21,7 @@ use crate::report::{MemoryUse, StuckReport, TaskSite, Trace};
 use crate::tables::{KernelTables, RowKind, Storage, TensorTable};
 use crate::{LaunchError, Report};
 
-/// The memory of a row of launches, as the report shows it.
+/// The memory of a row of launches, for the report.
 pub(super) fn memory(tables: &KernelTables, row: &[LaunchStep<'_>], session: &Session) -> MemoryUse {
     let Some(step) = row.last() else { return MemoryUse::default() };
     let route = &step.route;
@@ -79,7 +79,7 @@ pub(super) fn report(
     Ok(Report { begun, trace, ..report })
 }
 
-/// The error of invalid ids, which all ranks have found.
+/// The error for a launch without a valid route, which all ranks have found.
 fn no_route(shared: &LaunchShared<'_>, ends: &[RankEnd]) -> Option<LaunchError> {
     let tables = shared.kernel.tables();
     let unrouted = |end: &RankEnd| end.records.iter().find(|record| record.state == HPMOE_UNROUTED).copied();
@@ -106,15 +106,15 @@ fn no_route(shared: &LaunchShared<'_>, ends: &[RankEnd]) -> Option<LaunchError> 
     }
 }
 
-/// The error of a valid id that a kernel finds faulty because it belongs to another group. With the ids of a token, the ids of a group, and
-/// the group's experts.
+/// For an id that is valid but belongs to another group: the id, with the number of ids of a token, ids of a group, and experts of a group.
+/// `None` if ids have no groups or the id is invalid.
 fn of_another_group(tables: &KernelTables, id: i32) -> Option<(usize, (usize, usize, usize))> {
     let groups = tables.route?.groups?;
     let id = usize::try_from(id).ok().filter(|id| *id < tables.experts)?;
     Some((id, (tables.top_k, tables.top_k / groups, tables.experts / groups)))
 }
 
-/// The error of a kept route that is missing, or that is not valid for this launch.
+/// The error for a kept route that is missing or does not fit this launch.
 fn not_kept(rank: Rank, record: &HpmoeRecord) -> RouteError {
     const WORDS: [&str; 10] = ["", "", "ranks", "rank", "experts", "TOP_K", "tokens", "ids of a group", "", "chunks"];
     if record.column as usize == KEPT_PLACEMENT {
@@ -131,12 +131,12 @@ fn not_kept(rank: Rank, record: &HpmoeRecord) -> RouteError {
     }
 }
 
-/// The error of the first rank, after the first one, that failed by itself.
+/// The error of the first rank, other than `own`, that failed by itself.
 pub(super) fn cause_of_others(tables: &KernelTables, ends: &[RankEnd], own: usize) -> Option<LaunchError> {
     ends.iter().enumerate().filter(|(rank, _)| *rank != own).find_map(|(rank, end)| cause(tables, ends, rank, end))
 }
 
-/// The error of a rank that failed by itself.
+/// The error of a rank, if that rank failed by itself.
 fn cause(tables: &KernelTables, ends: &[RankEnd], rank: usize, end: &RankEnd) -> Option<LaunchError> {
     match &end.outcome {
         Outcome::BrokenRule { message, core } => {

@@ -36,7 +36,7 @@ pub struct Pending<'a> {
     launch: PendingLaunch<'a>,
 }
 
-/// The owner that keeps the group of a launch alive.
+/// The reference that keeps a pending launch's group alive.
 #[derive(Debug)]
 pub(super) enum Holder<'a> {
     Borrowed(&'a Group),
@@ -56,12 +56,12 @@ impl Deref for Holder<'_> {
 
 #[derive(Debug)]
 enum PendingLaunch<'a> {
-    /// On NPUs, with that number.
+    /// On NPUs: the number under which the group keeps the launch.
     OnNpus {
         number: u64,
         arguments: Vec<Argument<'a>>,
     },
-    /// On the host it is over at once.
+    /// On the host: the report of the launch, which is complete.
     Over(Box<Report>),
     Waited,
 }
@@ -77,12 +77,12 @@ impl Pending<'_> {
         self.finish().unwrap_or(Err(LaunchError::Broken))
     }
 
-    /// Leaves the launch to the group, which waits for it when the group is dropped. Tensors in the host's memory do not get the outputs.
+    /// Leaves the launch to the group, which waits for it when the group is dropped. Tensors in host memory then don't get the outputs.
     pub fn leave(mut self) {
         self.launch = PendingLaunch::Waited;
     }
 
-    /// The result, the first time.
+    /// Waits for the launch and returns its result; `None` if this was done before.
     fn finish(&mut self) -> Option<Result<Report, LaunchError>> {
         match std::mem::replace(&mut self.launch, PendingLaunch::Waited) {
             PendingLaunch::OnNpus { number, arguments } => Some(self.group.finish(number, &[&arguments])),
@@ -100,12 +100,12 @@ impl Drop for Pending<'_> {
 }
 
 impl Group {
-    /// Puts a launch on the streams of the group's NPUs and returns before it has ended. ([`launch`](Self::launch) does this and then calls
+    /// Enqueues a launch on the group's NPUs and returns before it has ended. ([`launch`](Self::launch) does this and then calls
     /// [`Pending::wait`].) Several launches can be pending; they run in the order of these calls. With `streams`, the launch is ordered
     /// after work already enqueued on them and before work enqueued later, so the host need not wait before a framework's tensors
     /// ([`Argument::on_npus`]) are used.
     ///
-    /// A group that runs on the host runs the launch to its end.
+    /// A group that runs on the host completes the launch before this returns.
     ///
     /// # Errors
     ///
@@ -170,12 +170,12 @@ impl Group {
         Ok(Pending { group: holder, launch })
     }
 
-    /// Waits for launches with a number, with the arguments of their steps.
+    /// Waits for the launches with number `number`, and copies their results. `row` has the tensors of each step.
     pub(super) fn finish(&self, number: u64, row: &[&[Argument<'_>]]) -> Result<Report, LaunchError> {
         self.land(number, row, false)
     }
 
-    /// Like [`finish`](Self::finish). With `again`, the resources of the launches are kept for more launches.
+    /// Like [`finish`](Self::finish). If `again` is set, the resources of the launches are kept, so that they can be enqueued again.
     pub(super) fn land(&self, number: u64, row: &[&[Argument<'_>]], again: bool) -> Result<Report, LaunchError> {
         let mut state = self.joint.state.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(mut kept) = state.take() else { return Err(LaunchError::Broken) };

@@ -1,4 +1,4 @@
-//! The tables of each rank of this process, and of each launch.
+//! The tables of each launch on the ranks of this process.
 
 use hpmoe_kernels::Rank;
 
@@ -12,7 +12,7 @@ use crate::layout::tables::{Addresses, Common, RankTables, TablePlace, TensorAdd
 use crate::memory::LineMemory;
 use crate::tables::{Storage, TensorTable};
 
-/// Makes the tables that each rank is launched with.
+/// Makes the tables of all steps for each rank of this process.
 pub(super) fn prepare(
     kernel: &CompiledKernel,
     options: &LaunchOptions,
@@ -54,8 +54,8 @@ fn route_ranks(step: &LaunchStep<'_>) -> impl Iterator<Item = Rank> {
     step.route.ranks().into_iter()
 }
 
-/// The place of a tensor on a rank. `at` is its offset in the workspace or the heap; `on_each` has the addresses on all
-/// ranks of a tensor that peers write.
+/// The address of a tensor on a rank. `at` is its offset in the workspace or the heap. For a tensor that peers write,
+/// `on_each` returns its addresses on all ranks.
 fn place(
     tensor: &TensorTable,
     at: usize,

@@ -1,4 +1,4 @@
-//! One rank's share of a launch.
+//! Runs the launches of one rank on the host.
 
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::thread::sleep;
@@ -14,18 +14,19 @@ use crate::layout::stamps::RankStamps;
 use crate::layout::tables::{RankTables, record_bytes};
 use crate::memory::LineMemory;
 
-/// The tables that a rank is launched with.
+/// The tables of one rank, with its records and time stamps.
 pub(super) struct RankLaunch {
     pub(super) rank: Rank,
-    /// One for each step of the row.
+    /// The tables, by step of the row.
     pub(super) steps: Vec<RankTables>,
     pub(super) records: LineMemory,
-    /// Time stamps, if the kernel keeps some.
+    /// Time stamps, if the kernel records them.
     pub(super) stamps: LineMemory,
 }
 
 impl RankLaunch {
-    /// Runs launch after launch, until all are done or one goes wrong. Nothing here makes ranks wait for each other.
+    /// Runs launch after launch, until all are done or one fails on any rank. Ranks don't wait for each other between
+    /// launches.
     pub(super) fn run(&mut self, shared: &LaunchShared<'_>, regions: &[Vec<MemoryRegion>]) -> RankEnd {
         let mut host = HostStatistics::default();
         let mut number = shared.first;
@@ -89,7 +90,7 @@ impl RankLaunch {
     }
 }
 
-/// Sleeps, unless launches are ended meanwhile.
+/// Sleeps for `delay`, or until the launches are ended.
 fn wait(delay: Duration, stop: &AtomicI32, is_over: impl Fn() -> bool) {
     let deadline = Instant::now() + delay;
     while stop.load(Ordering::SeqCst) == 0 && !is_over() {
@@ -101,5 +102,5 @@ fn wait(delay: Duration, stop: &AtomicI32, is_over: impl Fn() -> bool) {
     }
 }
 
-/// The time between two looks at whether launches are ended.
+/// Time between two checks whether the launches are ended.
 const PAUSE: Duration = Duration::from_millis(20);

@@ -8,15 +8,15 @@ use crate::layout::stamps::RankStamps;
 pub(super) struct RankEnd {
     pub(super) outcome: Outcome,
     pub(super) records: Vec<HpmoeRecord>,
-    /// Number of that launch.
+    /// Number of the launch.
     pub(super) number: i32,
-    /// Sum over all of the rank's launches.
+    /// Counts of the host's work, summed over all launches of the rank.
     pub(super) host: HostStatistics,
-    /// The time stamps of its last launch.
+    /// Time stamps of the launch.
     pub(super) stamps: RankStamps,
 }
 
-/// Whether all cores of a rank finished their queues.
+/// Whether all cores of the rank finished their queues.
 pub(super) fn is_done(records: &[HpmoeRecord]) -> bool {
     records.iter().all(|record| record.state == HPMOE_DONE)
 }

@@ -88,12 +88,12 @@ fn tensor_region(
     }
 }
 
-/// The words in which each core keeps the number of the launch, which no other rank touches.
+/// The launch words of a rank's cores, which no other rank accesses.
 fn launch_words(session: &mut Session, rank: Rank) -> MemoryRegion {
     MemoryRegion { symmetric: false, ..word(session, rank, Word::Launches) }
 }
 
-/// The counters, the ready and freed words of the peers, their counts, the words of clocks, and the abort word.
+/// The words of a rank's heap: counters, ready words, freed words, peers' counts, words of clocks, and the abort word.
 fn words(session: &mut Session, rank: Rank) -> [MemoryRegion; 7] {
     [Word::Counters, Word::Ready, Word::Freed, Word::Counts, Word::Digests, Word::Clocks, Word::Abort]
         .map(|number| word(session, rank, number))
@@ -113,7 +113,7 @@ fn word(session: &mut Session, rank: Rank, word: Word) -> MemoryRegion {
     }
 }
 
-/// The tables that the kernel reads, its records and its time stamps.
+/// The tables that the kernel reads, and the rank's records and time stamps.
 fn launch_tables(launch: &mut RankLaunch, step: usize) -> Vec<MemoryRegion> {
     let RankLaunch { rank, steps, records, stamps } = launch;
     let region = |(name, arena, writable): (&'static str, &mut crate::memory::LineMemory, bool)| MemoryRegion {

@@ -9,7 +9,7 @@ use crate::backend::host::{SharedMapping, Write, Writer};
 use crate::bootstrap::BootstrapError;
 use crate::engine::OpenShmem;
 
-/// The heaps of all ranks, by the addresses that local kernels use for them.
+/// The heaps of all ranks, by the addresses that kernels of this process use for them.
 pub(super) struct RemoteHeaps {
     engine: &'static OpenShmem,
     rank: usize,
@@ -17,8 +17,8 @@ pub(super) struct RemoteHeaps {
 }
 
 impl RemoteHeaps {
-    /// Memory for the heap of each rank, whose first `poisoned` bytes have all bits set and whose others are zero. Heaps of other ranks
-    /// have addresses in this process, but no memory. All ranks call it.
+    /// Makes the heap of each rank. The first `poisoned` bytes of this rank's heap have all bits set, and the others are zero. Heaps of
+    /// other ranks have addresses in this process, but no memory. All ranks must call this.
     pub(super) fn new(
         engine: &'static OpenShmem,
         rank: usize,
@@ -45,7 +45,7 @@ impl RemoteHeaps {
         Ok((Self { engine, rank, heaps: heaps.iter().map(|heap| heap.address()).collect() }, heaps))
     }
 
-    /// Ends the launches of all other ranks: writes the abort word, which lies at this byte of a heap.
+    /// Ends the launches of all other ranks: writes the abort word, at byte `abort_at` of each heap.
     pub(super) fn abort(&self, abort_at: usize) {
         for rank in (0..self.heaps.len()).filter(|rank| *rank != self.rank) {
             self.write(rank, self.heaps[rank] + abort_at as u64, &1_i32.to_ne_bytes(), Write::Put);

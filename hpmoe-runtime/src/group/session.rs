@@ -18,29 +18,29 @@ use crate::{KernelTables, LaunchError};
 pub(super) struct Session {
     pub(super) plan: MemoryPlan,
     pub(super) sizes: RankSizes,
-    /// The memory of each rank; for a rank in another process, only its heap.
+    /// The memory of each rank. For a rank in another process, it is only the heap.
     pub(super) ranks: Vec<RankMemory>,
     /// The ranks that run in this process.
     pub(super) here: Range<usize>,
-    /// Launches so far.
+    /// Number of launches so far; the last launch's number.
     pub(super) launches: i32,
     /// The writer for heaps of ranks on other machines.
     pub(super) remote: Option<Arc<RemoteHeaps>>,
 }
 
-/// The memory of a kernel on one rank.
+/// The memory that a kernel uses on one rank.
 pub(super) struct RankMemory {
     pub(super) heap: Poisoned,
     pub(super) workspace: Poisoned,
 }
 
 impl Session {
-    /// Workspace and tensors start poisoned; counters, ready words and the abort word as zeros. From then on each launch
-    /// clears what the next one needs.
+    /// Allocates the memory of a kernel for ranks that are threads. The workspace and the heap's tensors start poisoned; counters, ready
+    /// words and the abort word start as zeros. From then on each launch clears what the next one needs.
     ///
     /// # Errors
     ///
-    /// The bytes that a rank needs, if there is too little memory.
+    /// The number of bytes that a rank needs, if there is too little memory.
     pub(super) fn new(tables: &KernelTables, sizes: &RankSizes) -> Result<Self, usize> {
         let plan = plan(tables, sizes)?;
         let memory = |_| {
@@ -51,7 +51,7 @@ impl Session {
         Ok(Self { plan, sizes: *sizes, ranks, here: 0..sizes.ranks, launches: 0, remote: None })
     }
 
-    /// Like [`new`](Self::new), in the memory of an NPU for each rank.
+    /// Like [`new`](Self::new), but allocates each rank's memory on its NPU.
     ///
     /// # Errors
     ///
@@ -73,7 +73,7 @@ impl Session {
         Ok(Self { plan, sizes: *sizes, ranks, here: 0..sizes.ranks, launches: 0, remote: None })
     }
 
-    /// Like [`on_npus`](Self::on_npus), for one rank of many processes: all of them map each rank's heap. All ranks call it.
+    /// Like [`on_npus`](Self::on_npus), for ranks that are processes: each process maps the heaps of all ranks. All ranks must call this.
     ///
     /// # Errors
     ///
@@ -120,7 +120,7 @@ impl Session {
         Ok(Self { plan, sizes: *sizes, ranks, here: rank..rank + 1, launches: 0, remote: None })
     }
 
-    /// The memory of an NPU that is a rank's heap.
+    /// The NPU memory that is a rank's heap.
     pub(super) fn npu_heap(&self, rank: usize) -> &DeviceMemory {
         match &self.ranks[rank].heap {
             Poisoned::Device(heap) => heap,
@@ -128,8 +128,8 @@ impl Session {
         }
     }
 
-    /// The memory of a group of processes: the heap of each rank is mapped by all of them. All ranks call it. A
-    /// collective allocation: peers write in place, and nothing is left when the processes have ended.
+    /// Allocates the memory of a kernel for ranks that are processes of one machine. Each process maps the heaps of all ranks, so peers
+    /// write them directly, and nothing is left when the processes have ended. All ranks must call this.
     ///
     /// # Errors
     ///
@@ -176,8 +176,8 @@ impl Session {
         Ok(Self { plan, sizes: *sizes, ranks, here: rank..rank + 1, launches: 0, remote: None })
     }
 
-    /// Like [`of_processes`](Self::of_processes), if an engine writes the heaps of the other ranks: each rank's heap is at the same place of the memory that the
-    /// engine has given. All ranks call it.
+    /// Like [`of_processes`](Self::of_processes), for heaps of other ranks that an engine writes. All heaps have the same offset in the
+    /// engine's symmetric memory. All ranks must call this.
     fn of_engine(
         tables: &KernelTables,
         sizes: &RankSizes,
@@ -207,7 +207,7 @@ impl Session {
         Ok(Self { plan, sizes: *sizes, ranks, here: rank..rank + 1, launches: 0, remote: Some(Arc::new(remote)) })
     }
 
-    /// The heap of a rank that other processes map.
+    /// The heap of a rank, if other processes map it.
     pub(super) fn shared_heap(&self, rank: usize) -> Option<Arc<SharedMapping>> {
         match &self.ranks[rank].heap {
             Poisoned::Shared(heap) => Some(Arc::clone(heap)),
@@ -216,7 +216,7 @@ impl Session {
     }
 }
 
-/// The number of a superpod that is not known.
+/// Stands for the superpod of an NPU whose driver does not report it.
 const UNKNOWN: i64 = i64::MIN;
 
 fn superpod_bytes(superpod: Option<i64>) -> [u8; size_of::<i64>()] {

@@ -11,26 +11,26 @@ use crate::backend::host::InjectedFault;
 use crate::bootstrap::Cancel;
 
 impl Group {
-    /// Sets the seed of the order of events that a kernel leaves open. Results must not depend on it.
+    /// Sets the seed of the random order of events that a kernel leaves open. Results must not depend on it.
     #[must_use]
     pub const fn seed(mut self, seed: u64) -> Self {
         self.options.seed = seed;
         self
     }
 
-    /// Sets the longest time that a core may wait. A wait includes the time in which other cores compute the awaited data,
-    /// which is long for large layers on a CPU. Default: 60 seconds.
+    /// Sets the maximum time that a core may wait. A wait includes the time in which other cores compute the awaited data, which is long
+    /// for large layers on a CPU. Default: 60 seconds.
     #[must_use]
     pub const fn time_limit(mut self, limit: Duration) -> Self {
         self.options.time_limit = limit;
         self
     }
 
-    /// Reserves room for `rows` received rows on each rank; with chunks, `rows` of each chunk.
+    /// Reserves room for `rows` received rows on each rank; with chunks, `rows` received rows of each chunk.
     ///
-    /// Default: as many as any routing can need, which is ranks · `TOKENS` · min(`TOP_K`, experts of a rank), with
-    /// ⌈`TOKENS` / chunks⌉ in place of `TOKENS` for a kernel with chunks. For kernels whose launches choose the number of
-    /// chunks, it is 1.5 times the rows of an even load, but at least 4,096 rows and at most those of any routing.
+    /// Default: the most that any routing can need, which is ranks · `TOKENS` · min(`TOP_K`, experts of a rank), with ⌈`TOKENS` / chunks⌉
+    /// in place of `TOKENS` for a kernel with chunks. For kernels whose launches choose the number of chunks, it is 1.5 times the rows of
+    /// an even load, but at least 4,096 rows and at most those of any routing.
     #[must_use]
     pub fn capacity_rows(mut self, rows: usize) -> Self {
         self.options.capacity = Some(rows);
@@ -117,7 +117,7 @@ impl Group {
         self
     }
 
-    /// Makes a resource unavailable on a rank, to test how launches handle that.
+    /// Makes a failure happen on a rank, to test how launches handle it.
     #[doc(hidden)]
     #[must_use]
     pub const fn fault(mut self, rank: Rank, fault: InjectedFault) -> Self {

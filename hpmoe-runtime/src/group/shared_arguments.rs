@@ -3,7 +3,7 @@
 use crate::Argument;
 use crate::tables::{KernelTables, Storage};
 
-/// The arguments of a step that peers write: tensor number and argument.
+/// The arguments of a step that peers write: each with the number of its tensor.
 pub(super) fn shared_arguments<'a, 'b>(
     tables: &KernelTables,
     arguments: &'b [Argument<'a>],

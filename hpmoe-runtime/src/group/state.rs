@@ -1,4 +1,4 @@
-//! Whether a group can still be used, and what it keeps while it can.
+//! The state of a group: what it keeps, or that it is broken.
 
 use std::collections::HashMap;
 use std::mem::{forget, replace, take};
@@ -13,14 +13,14 @@ pub(super) enum GroupState {
     Broken,
 }
 
-/// The state that a group keeps.
+/// What a group keeps between launches.
 #[derive(Default)]
 pub(super) struct Kept {
     /// Memory of each kernel that has run, by name and fingerprint.
     pub(super) sessions: HashMap<(&'static str, &'static str), Session>,
     /// Launches that have not been waited for, by number.
     pub(super) flights: HashMap<u64, Flight>,
-    /// The number of the next one.
+    /// Number of the next launch that is added to `flights`.
     pub(super) next: u64,
 }
 
@@ -31,7 +31,7 @@ impl Default for GroupState {
 }
 
 impl GroupState {
-    /// Takes what is kept, and leaves a broken group until it is given back.
+    /// Takes what the group keeps. The group is broken until it is given back; `None` if it was broken before.
     pub(super) fn take(&mut self) -> Option<Kept> {
         match replace(self, Self::Broken) {
             Self::Sound(kept) => Some(kept),
@@ -39,7 +39,7 @@ impl GroupState {
         }
     }
 
-    /// The kept state, for uses that can't break the group.
+    /// What the group keeps, for uses that can't break the group.
     pub(super) const fn kept(&mut self) -> Result<&mut Kept, LaunchError> {
         match self {
             Self::Sound(kept) => Ok(kept),
@@ -49,7 +49,7 @@ impl GroupState {
 }
 
 impl Kept {
-    /// Keeps launches until they have been waited for: their number.
+    /// Adds launches to those that have not been waited for, and returns their number.
     pub(super) fn add(&mut self, flight: Flight) -> u64 {
         let number = self.next;
         self.next += 1;
@@ -57,7 +57,7 @@ impl Kept {
         number
     }
 
-    /// Gives nothing back: kernels may still be using it.
+    /// Leaks all memory instead of freeing it, because kernels may still use it.
     pub(super) fn leak(&mut self) {
         forget((take(&mut self.sessions), take(&mut self.flights)));
     }

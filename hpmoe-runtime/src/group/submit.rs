@@ -1,4 +1,4 @@
-//! Launches as they are asked for: checked on all ranks, given memory, and handed to what runs them.
+//! Submits launches: checks them on all ranks, provides their memory, and runs them on the host or on NPUs.
 
 use std::sync::PoisonError;
 
@@ -115,7 +115,7 @@ impl Group {
         result.map(|report| report.after(self.strangers())).map_err(|error| self.options.cancelled_or(error))
     }
 
-    /// Puts launches on the streams of the group's NPUs: their number.
+    /// Enqueues launches on the group's NPUs, and returns the number under which the group keeps them.
     pub(super) fn start(
         &self,
         kernel: &CompiledKernel,
@@ -135,7 +135,7 @@ impl Group {
         Ok(number)
     }
 
-    /// Whether the kernel can run on each rank's NPU.
+    /// Checks that the kernel can run on each rank's NPU.
     fn check_npus(&self, kernel: &CompiledKernel) -> Result<(), LaunchError> {
         let KernelTables { name, aic, aiv, .. } = *kernel.tables();
         let Some(npus) = &self.joint.npus else { return Ok(()) };
@@ -145,7 +145,7 @@ impl Group {
         Ok(npus.iter().try_for_each(|npu| npu.fits(name, aic, aiv))?)
     }
 
-    /// Checks what is launched, on all ranks, and makes or takes the memory for it. The group is broken until what it keeps is given back.
+    /// Checks a row of launches on all ranks, and takes or allocates the memory for it. The group is broken until its state is given back.
     pub(super) fn make_ready<'a>(
         &self,
         kernel: &'a CompiledKernel,
@@ -188,7 +188,7 @@ impl Group {
         Ok((row, session))
     }
 
-    /// Refuses a launch that would take memory from a pending one.
+    /// Refuses a launch that would need memory of a pending launch.
     fn check_pending<'a>(
         &self,
         tables: &KernelTables,
@@ -207,7 +207,7 @@ impl Group {
         }
     }
 
-    /// Checks what is launched.
+    /// Checks a row of launches on this process.
     fn prepare<'a>(&self, tables: &'a KernelTables, row: &[UncheckedStep<'a>]) -> Result<PreparedRow<'a>, LaunchError> {
         self.options.check_delays(self.joint.ranks)?;
         if self.joint.npus.is_none() {
@@ -264,13 +264,13 @@ impl Group {
         Ok(chunks)
     }
 
-    /// Whether a route of the host fits the kernel and the group.
+    /// Checks that a host's route fits the kernel and the group.
     fn check_route(&self, tables: &KernelTables, route: &Route) -> Result<(), LaunchError> {
         check::fits_kernel(tables, self.joint.ranks, route)?;
         check::same_placement(self.placement(), route)
     }
 
-    /// Checks one launch, before there is memory for it.
+    /// Checks one launch, without any memory for it.
     pub(crate) fn check_one(
         &self,
         tables: &KernelTables,
@@ -280,7 +280,7 @@ impl Group {
         self.prepare(tables, &[UncheckedStep { route, arguments }]).map(|_| ())
     }
 
-    /// Memory for a kernel that has not run yet.
+    /// Allocates the memory for a kernel's first launch, or for a launch with another capacity.
     fn allocate(&self, tables: &KernelTables, row: &PreparedRow<'_>) -> Result<Session, LaunchError> {
         let no_room = |bytes| no_room(tables, &row.sizes, bytes, &row.steps);
         let limit = self.options.patience(1);

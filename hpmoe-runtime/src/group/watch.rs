@@ -1,4 +1,4 @@
-//! The watch over the other processes, and over the handle that cancels, while a kernel runs.
+//! Watches the other processes and the handle that cancels, while a kernel runs.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::park_timeout;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::member::Member;
 use crate::bootstrap::Cancel;
 
-/// The time between two looks.
+/// Time between two checks.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// The events outside a launch that can end it.
@@ -18,13 +18,13 @@ pub(super) struct Watch<'a> {
 }
 
 impl Watch<'_> {
-    /// Whether nothing can.
+    /// Whether there is nothing to watch.
     pub(super) const fn is_idle(self) -> bool {
         self.member.is_none() && self.cancel.is_none()
     }
 
-    /// Calls `stop` when a rank is gone or the launch is cancelled, so that no core waits until the time limit: again and again until it returns
-    /// true. Returns when `over` is set, and is woken up for that.
+    /// Calls `stop` when a rank is gone or the launch is cancelled, so that no core waits until the time limit. Repeats the call until it
+    /// returns true. Returns when that is done or `over` is set; unpark the thread when `over` is set.
     pub(super) fn run(self, over: &AtomicBool, mut stop: impl FnMut() -> bool) {
         while !over.load(Ordering::Acquire) {
             let is_gone = self.member.is_some_and(|member| member.gone().is_some());

@@ -10,7 +10,7 @@ use super::RankSizes;
 use crate::KernelTables;
 use crate::abi::CHUNK_BUFFERS;
 
-/// The chunks of a route. They are made once per launch, because that reads all tokens of all ranks.
+/// The chunks of a route. They are made once per launch, because making them reads all tokens of all ranks.
 pub(crate) struct RouteChunks<'a> {
     whole: &'a Route,
     routes: Cow<'a, [Route]>,
@@ -21,7 +21,7 @@ pub(crate) struct RouteChunks<'a> {
 }
 
 impl<'a> RouteChunks<'a> {
-    /// Cuts a route into chunks, like the kernel.
+    /// Divides a route into chunks, as the kernel does.
     pub(crate) fn new(tables: &KernelTables, route: &'a Route, sizes: &RankSizes) -> Self {
         let capacity = sizes.capacity;
         let chosen = sizes.chosen_chunks();
@@ -66,7 +66,7 @@ impl<'a> RouteChunks<'a> {
         self.routes.iter().map(|route| route.received(rank)).max().unwrap_or(0)
     }
 
-    /// Each chunk, with the first row of its memory.
+    /// The route of each chunk, after the first row of the memory that the chunk uses.
     pub(super) fn halves(&self) -> impl Iterator<Item = (usize, &Route)> {
         let half = |(chunk, route)| (chunk % CHUNK_BUFFERS * self.capacity, route);
         self.routes.iter().enumerate().map(half)
@@ -90,7 +90,7 @@ mod tests {
 
     const COUNTS: [usize; 4] = [1, 2, 4, 8];
 
-    /// Rows per rank and chunk, counted id by id.
+    /// Number of rows that each rank receives in each chunk, counted id by id.
     fn rows(ids: &[Vec<i32>], chunks: usize) -> Vec<usize> {
         let mut rows = vec![0; ids.len() * chunks];
         for ids in ids {
@@ -102,7 +102,7 @@ mod tests {
         rows
     }
 
-    /// Tests `PROPTEST_CASES` random routings.
+    /// Compares [`RouteChunks::choose`] with a search by hand on `PROPTEST_CASES` random routings.
     #[test]
     fn a_launch_has_the_least_number_of_chunks_that_fits() {
         let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(500);

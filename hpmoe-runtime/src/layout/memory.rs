@@ -11,9 +11,9 @@ use crate::{CompiledKernel, LaunchError, check};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct KernelMemory {
-    /// Bytes of the workspace, which the group allocates at the first launch and keeps.
+    /// Bytes of the workspace, which the group allocates at the kernel's first launch and keeps.
     pub workspace: usize,
-    /// Bytes of the symmetric heap, which the group allocates at the first launch and keeps.
+    /// Bytes of the symmetric heap, which the group allocates at the kernel's first launch and keeps.
     pub heap: usize,
     /// Maximum number of rows of a caller's tensor of received rows.
     pub received_rows: usize,
@@ -23,7 +23,7 @@ pub struct KernelMemory {
 
 impl CompiledKernel {
     /// The memory that a launch on `ranks` ranks needs on each of them, with room for `capacity` received rows (of each
-    /// chunk). `None` is room for any routing.
+    /// chunk). If `capacity` is `None`, there is room for any routing.
     ///
     /// # Errors
     ///
@@ -37,13 +37,13 @@ impl CompiledKernel {
         Ok(KernelMemory { workspace, heap, received_rows, once_rows: sizes.caller_rows(RowKind::Once) })
     }
 
-    /// The memory of a launch on each of `ranks` ranks, tensor by tensor, with room for `capacity` received rows (of
-    /// each chunk); `None` for the default. The caller's tensors are those of a rank that has `tokens` tokens and
-    /// receives `capacity` rows.
+    /// The memory that a launch on `ranks` ranks needs on each of them, listed by tensor, with room for `capacity`
+    /// received rows (of each chunk); `None` for the default. The listed sizes of the caller's tensors are those of a
+    /// rank that has `tokens` tokens and receives `capacity` rows.
     ///
     /// # Errors
     ///
-    /// If the kernel has no schedule for that number of ranks, or takes fewer tokens.
+    /// If the kernel has no schedule for that number of ranks, or `tokens` is more than it was built for.
     pub fn memory_table(
         &self,
         ranks: usize,

@@ -24,7 +24,8 @@ pub(crate) use hpmoe_kernels::memory::{MemoryPlan, RankSizes, Word};
 use hpmoe_kernels::route::KeptWords;
 use hpmoe_kernels::{Rank, Route};
 
-/// Rows on a rank, in one launch, of a caller's tensor or of a tensor of a kernel without chunks.
+/// Number of rows on a rank of a tensor with this kind of rows, by the host's route. For kernels with chunks, this
+/// holds only for the caller's tensors.
 pub(crate) fn rows_of(row_kind: RowKind, route: &Route, rank: Rank) -> usize {
     match row_kind {
         RowKind::Token => route.tokens(rank),

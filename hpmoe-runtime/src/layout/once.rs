@@ -1,18 +1,18 @@
-//! The second part of a rank's routing tables: once-sent rows.
+//! The tables of a rank for once-sent rows, which follow those for all rows.
 
 use hpmoe_kernels::{Rank, Route};
 
 use super::routing::{expert, pair};
 use crate::abi::{HpmoeExpert, HpmoePair};
 
-/// The once-sent rows of each of the rank's experts.
+/// The once-sent rows of each local expert: first row and number of rows.
 pub(crate) fn experts(route: &Route, rank: Rank) -> Vec<HpmoeExpert> {
     let rows_once = |e| expert(route.pair_once(Rank::new(0), e), 0, route.expert_rows_once(e));
     route.experts_of(rank).map(rows_once).collect()
 }
 
-/// The pairs that the rank sends, by owner and the owner's expert. Their slots follow those of the first part in the
-/// list of slots.
+/// The pairs of once-sent rows that the rank sends, by owner and the owner's expert. In the list of slots, their slots
+/// follow all other slots.
 pub(crate) fn sends(route: &Route, rank: Rank) -> Vec<HpmoePair> {
     let all_slots = route.order(rank).len();
     route.experts().map(|e| pair(route.pair_once(rank, e), 0, all_slots)).collect()

@@ -16,33 +16,33 @@ pub(crate) enum LaunchRoute<'a> {
     Kernel(KernelRoute),
 }
 
-/// The data of a kernel-made route that the host knows: the numbers of tokens.
+/// A route that the kernel makes, as far as the host knows it: by the numbers of tokens.
 #[derive(Clone, Debug)]
 pub(crate) struct KernelRoute {
-    /// Tokens of each local rank.
+    /// Number of tokens of each local rank.
     tokens: PerRank<usize>,
     sizes: RankSizes,
-    /// Placement of the experts; `None` if they are consecutive.
+    /// Placement of the experts; `None` if place `i` holds expert `i`.
     placement: Option<Arc<Placement>>,
 }
 
 impl KernelRoute {
-    /// A route for these numbers of tokens.
+    /// A route for ranks with these numbers of tokens.
     pub(crate) const fn new(tokens: PerRank<usize>, sizes: RankSizes, placement: Option<Arc<Placement>>) -> Self {
         Self { tokens, sizes, placement }
     }
 
-    /// Placement of the experts; `None` if they are consecutive.
+    /// Placement of the experts; `None` if place `i` holds expert `i`.
     pub(crate) fn placement(&self) -> Option<&Placement> {
         self.placement.as_deref()
     }
 
-    /// Tokens of a local rank.
+    /// Number of tokens of a local rank.
     pub(crate) fn tokens(&self, rank: Rank) -> usize {
         self.tokens[rank]
     }
 
-    /// Tokens of each chunk of a local rank, if there are `chunks` chunks.
+    /// Number of tokens of each chunk of a local rank, if there are `chunks` chunks.
     pub(crate) fn chunk_tokens(&self, rank: Rank, chunks: usize) -> Vec<usize> {
         let tokens = self.tokens(rank);
         let most = chunk_tokens(tokens, chunks, self.sizes.chunks_at_most);
@@ -54,8 +54,8 @@ impl KernelRoute {
         &self.sizes
     }
 
-    /// Rows of a tensor on a rank. Received rows are as many as there is room for; for ranks of other processes, all
-    /// kinds are.
+    /// Number of rows on a rank of a tensor with this kind of rows. For received rows, and for all rows of ranks in
+    /// other processes, it is the number that there is room for.
     fn rows(&self, row_kind: RowKind, rank: Rank) -> usize {
         let is_here = self.tokens.ranks().here().any(|here| here == rank);
         match row_kind {
@@ -84,7 +84,7 @@ impl LaunchRoute<'_> {
         }
     }
 
-    /// Tokens of a local rank.
+    /// Number of tokens of a local rank.
     pub(crate) fn tokens(&self, rank: Rank) -> usize {
         match self {
             Self::Host(chunks) => chunks.whole().tokens(rank),
@@ -100,7 +100,8 @@ impl LaunchRoute<'_> {
         }
     }
 
-    /// Rows on a rank of a caller's tensor, or of a tensor of a kernel without chunks.
+    /// Number of rows on a rank of a tensor with this kind of rows. For kernels with chunks, this holds only for the
+    /// caller's tensors.
     pub(crate) fn rows(&self, row_kind: RowKind, rank: Rank) -> usize {
         match self {
             // A single chunk may share rows among copies of an expert differently than the whole route.

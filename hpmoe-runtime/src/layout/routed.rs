@@ -1,4 +1,4 @@
-//! The tables of a route on one rank: the host's tables, or room for those that the kernel makes.
+//! The tables of a route on one rank: made by the host, or reserved for a kernel that makes them.
 
 use bytemuck::Zeroable as _;
 use hpmoe_kernels::Rank;
@@ -14,7 +14,7 @@ use crate::abi::{
 };
 use crate::tables::{RouteTable, SpaceTable};
 
-/// A word of a table that the kernel has not made yet; not a valid index.
+/// Value of the words of a table that the kernel has yet to make. It is not a valid index.
 pub(crate) const UNMADE: i32 = i32::from_ne_bytes([0x5a; 4]);
 
 /// The tables of a space: extents, the arrival order of its items, and whether the kernel makes them.
@@ -22,7 +22,7 @@ pub(super) type SpaceItems = (Extents, Vec<i32>, bool);
 
 /// The tables of a route on one rank, or room for them.
 pub(super) struct RouteTables {
-    /// Whether the kernel makes them.
+    /// Whether the kernel makes the tables.
     pub(super) by_kernel: bool,
     pub(super) experts: Vec<HpmoeExpert>,
     pub(super) sends: Vec<HpmoePair>,
@@ -33,14 +33,14 @@ pub(super) struct RouteTables {
     pub(super) spaces: Vec<SpaceItems>,
     pub(super) rows_once: Option<Vec<i32>>,
     pub(super) origins: Option<Vec<i32>>,
-    /// A negative number for each empty slot, if the host makes the route and any slot is empty.
+    /// A word per slot that is negative if the slot is empty; `None` unless the host makes the route and a slot is empty.
     pub(super) ids: Option<Vec<i32>>,
-    /// Rows of experts before each source and part of its tokens, if sums add up part by part.
+    /// For sums that are added part by part: each expert's rows before each source and part. `None` for other kernels.
     pub(super) parts: Option<Vec<i32>>,
 }
 
 impl RouteTables {
-    /// The tables on one rank. `turns` are the kernel's [`arrival_turns`](super::tables::arrival_turns).
+    /// Makes the tables of one rank. `turns` are the kernel's [`arrival_turns`](super::tables::arrival_turns).
     pub(super) fn new(tables: &KernelTables, turns: &[Option<u32>], route: &LaunchRoute<'_>, rank: Rank) -> Self {
         match route {
             LaunchRoute::Host(chunks) => Self::made(tables, turns, chunks, rank),
@@ -80,8 +80,8 @@ impl RouteTables {
         made
     }
 
-    /// Room for the tables that the kernel makes, for the rank's capacity. The host makes the tables of spaces of
-    /// tokens.
+    /// Reserves room for the tables that the kernel makes, enough for the rank's capacity. The host makes the tables of spaces of tokens
+    /// even then.
     fn room(tables: &KernelTables, turns: &[Option<u32>], route: &KernelRoute, rank: Rank) -> Self {
         let sizes = route.sizes().in_chunks(route.sizes().most_chunks());
         let parts = if sends_once(tables) { 2 } else { 1 };
@@ -114,7 +114,8 @@ impl RouteTables {
     }
 }
 
-/// Words of the rows by part, for any number of chunks: of each expert and chunk one for each source and part, and one for all.
+/// Number of words of the table `parts`, enough for any number of chunks: per expert and chunk, one word for each source and part, and one
+/// for the total.
 fn room_of_parts(sizes: &RankSizes) -> usize {
     sizes.local_experts * (sizes.ranks * sizes.counted_chunks() + sizes.most_chunks())
 }
@@ -133,7 +134,7 @@ fn room_of(kind: u32, local: usize, pairs: usize) -> Extents {
     }
 }
 
-/// The input of a kernel that makes its route, without addresses.
+/// The input of a kernel that makes its route. Its addresses are still zero.
 pub(super) fn routing(tables: &KernelTables, route: &RouteTable, pitch: usize, capacity: usize) -> HpmoeRouting {
     HpmoeRouting {
         top_k: word(tables.top_k),
@@ -166,8 +167,8 @@ pub(super) const fn order_word(order: ExpertOrder) -> u32 {
     }
 }
 
-/// The pairs of space and columns that `starts` are computed from: how many there are before those of each phase, and
-/// all of them.
+/// The pairs (space, columns) from which the device computes `starts`: the number of pairs before those of each phase, and the list of all
+/// pairs.
 pub(super) fn start_pairs(tables: &KernelTables) -> (Vec<u32>, Vec<[u32; 2]>) {
     let mut first = vec![0];
     first.extend(tables.phases.iter().scan(0, |sum, phase| {
@@ -178,7 +179,7 @@ pub(super) fn start_pairs(tables: &KernelTables) -> (Vec<u32>, Vec<[u32; 2]>) {
     (first, pairs.collect())
 }
 
-/// The starts of phases before the route, which count only tiles of blocks; then room for the others and, if the kernel
+/// The starts of phases before the route, whose spaces are blocks of tokens. After them comes room for the other starts and, if the kernel
 /// chooses it, for the number of chunks.
 fn starts_of_tokens(tables: &KernelTables, spaces: &[(Extents, Vec<i32>, bool)], chooses: bool) -> Vec<u32> {
     let before = tables.route.map_or(0, |route| route.before as usize);
@@ -186,7 +187,7 @@ fn starts_of_tokens(tables: &KernelTables, spaces: &[(Extents, Vec<i32>, bool)],
     known.chain(std::iter::repeat(UNMADE as u32)).take(tables.phases.len() + usize::from(chooses)).collect()
 }
 
-/// The start of each phase's count of tiles. The count only deals tiles to cores, so it may wrap.
+/// The start of each phase in the numbering of tiles. Starts only deal tiles to cores, so the sums may wrap.
 fn starts(tables: &KernelTables, spaces: &[(Extents, Vec<i32>, bool)]) -> Vec<u32> {
     let items = |space: u32| spaces[space as usize].0.first_items.last().map_or(0, |&all| all.unsigned_abs());
     let start = |&(space, columns): &(u32, u32)| items(space).wrapping_mul(columns);

@@ -1,4 +1,4 @@
-//! A route as one rank's kernel reads it.
+//! A host's route, in the form that one rank's kernel reads.
 
 use hpmoe_kernels::route::{Pair, chunk_tokens};
 use hpmoe_kernels::{Rank, Route};
@@ -7,7 +7,7 @@ use super::RouteChunks;
 use crate::KernelTables;
 use crate::abi::{HpmoeExpert, HpmoePair};
 
-/// Rows of each of the rank's experts, chunk by chunk.
+/// First row and number of rows of each local expert, chunk by chunk.
 pub(crate) fn experts(chunks: &RouteChunks<'_>, rank: Rank) -> Vec<HpmoeExpert> {
     let of_chunk = |(half, route): (usize, &Route)| -> Vec<HpmoeExpert> {
         let with_rows = |e| expert(route.pair(Rank::new(0), e), half, route.expert_rows(e));
@@ -45,7 +45,8 @@ pub(crate) fn arrivals(chunks: &RouteChunks<'_>, rank: Rank) -> Vec<HpmoePair> {
     chunks.routes()[0].ranks().into_iter().flat_map(from).collect()
 }
 
-/// The rank's slots by expert, chunk by chunk, counted from the chunk's first slot.
+/// The rank's slots in the order of experts, chunk by chunk. In each chunk, slots are numbered from the chunk's first
+/// slot.
 pub(crate) fn order(chunks: &RouteChunks<'_>, rank: Rank) -> Vec<i32> {
     let of_chunk = |route: &Route| -> Vec<i32> {
         let first = word(route.first_token(rank) * route.top_k());
@@ -54,8 +55,8 @@ pub(crate) fn order(chunks: &RouteChunks<'_>, rank: Rank) -> Vec<i32> {
     chunks.routes().iter().flat_map(of_chunk).collect()
 }
 
-/// For each of the rank's experts, chunk by chunk: rows before those of each source and part of its tokens, then all
-/// rows.
+/// For each local expert, chunk by chunk: the number of its rows before those of each source and part of that source's
+/// tokens, then the number of all its rows.
 pub(crate) fn parts(tables: &KernelTables, chunks: &RouteChunks<'_>, rank: Rank) -> Vec<i32> {
     let (whole, parts) = (chunks.whole(), tables.chunk_parts());
     let of_chunk = |route: &Route| -> Vec<i32> {
@@ -71,13 +72,13 @@ pub(crate) fn parts(tables: &KernelTables, chunks: &RouteChunks<'_>, rank: Rank)
     chunks.routes().iter().flat_map(of_chunk).collect()
 }
 
-/// A negative number for each empty slot of the rank, 0 for the others. `None` if no slot is empty.
+/// A word per slot of the rank: negative if the slot is empty, otherwise 0. `None` if no slot is empty.
 pub(crate) fn ids(route: &Route, rank: Rank) -> Option<Vec<i32>> {
     let empty = route.empty_slots(rank);
     (!empty.is_empty()).then(|| empty.into_iter().map(|empty| if empty { -1 } else { 0 }).collect())
 }
 
-/// A pair as kernels read it. `before` is the first row of the chunk's memory, and `sent` the number of slots before
+/// A pair in the kernel's form. `before` is the first row of the chunk's memory, and `sent` the number of slots before
 /// the chunk in the sender's list.
 pub(super) fn pair(pair: Pair, before: usize, sent: usize) -> HpmoePair {
     HpmoePair {
@@ -88,12 +89,12 @@ pub(super) fn pair(pair: Pair, before: usize, sent: usize) -> HpmoePair {
     }
 }
 
-/// An expert as kernels read it, from any of its pairs. `before` is the first row of the chunk's memory.
+/// An expert in the kernel's form, from any of its pairs. `before` is the first row of the chunk's memory.
 pub(super) fn expert(pair: Pair, before: usize, rows: usize) -> HpmoeExpert {
     HpmoeExpert { first: word(before + pair.base), rows: word(rows) }
 }
 
-/// A row number as kernels read it.
+/// A row number in the kernel's form.
 fn word(rows: usize) -> i32 {
     i32::try_from(rows).expect("a route numbers rows by i32")
 }
@@ -120,7 +121,7 @@ mod tests {
         assert_eq!(rows, [(0, 1), (1, 3)]);
     }
 
-    /// The parts of a single chunk are the rows that launches of several chunks have.
+    /// Checks that the parts of a single chunk have the rows that the chunks of launches with more chunks have.
     #[test]
     fn parts_of_a_chunk_are_smaller_chunks() {
         let chosen: Vec<_> = [2, 4].map(|chunks| ChunkedSchedules { chunks, schedules: TABLES.schedules }).into();

@@ -1,4 +1,4 @@
-//! The number of items that each group of an iteration space has.
+//! The number of items in each group of an iteration space.
 
 use hpmoe_kernels::route::{Pair, arrival_order};
 use hpmoe_kernels::{Expert, RAGGED, Rank, Ranks, Route};
@@ -12,12 +12,12 @@ use crate::tables::SpaceTable;
 /// The extents of a space on one rank.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Extents {
-    /// Items before each group, then the number of all items.
+    /// Number of items before each group, then the number of all items.
     pub(crate) first_items: Vec<i32>,
-    /// For tiles: of each pair (owner, the owner's expert), items before the expert at that owner. Empty for other
-    /// spaces.
+    /// For spaces of row tiles: for each pair of an owner and its local expert, the number of that owner's items before
+    /// the expert. Empty for other spaces.
     pub(crate) peer_items: Vec<i32>,
-    /// For each group, items before it if groups are counted in the order of queues: by expert, then by peer.
+    /// Number of items before each group, if groups are counted in the order of queues: by expert, then by peer.
     pub(crate) counted: Vec<i32>,
 }
 
@@ -74,7 +74,7 @@ pub(crate) fn of_tokens(space: &SpaceTable, chunk_tokens: &[usize]) -> Option<Ex
     }
 }
 
-/// The extents of a space whose groups are experts; other ranks need those of each rank.
+/// The extents of a space whose groups are experts. `tiles_of` gives the number of tiles of each expert of a rank.
 fn tiles(ranks: Ranks, rank: Rank, tiles_of: impl Fn(Rank) -> Vec<usize>) -> Extents {
     let of_owner = |owner| {
         let mut firsts = firsts(tiles_of(owner).into_iter());
@@ -91,7 +91,7 @@ fn plain(items: impl Iterator<Item = usize>) -> Extents {
 }
 
 impl Extents {
-    /// Counts the groups in this order.
+    /// Sets `counted`, for groups that queues process in this order.
     fn counted(mut self, groups: &[usize]) -> Self {
         let mut sum = 0;
         for &group in groups {
@@ -101,15 +101,16 @@ impl Extents {
         self
     }
 
-    /// Counts one item per expert, the same in each chunk, so that the same core adds to the matrices of an expert in
-    /// every chunk.
+    /// Sets `counted` as if each expert had one item, in every chunk alike: the same core then adds to an expert's
+    /// matrices in all chunks.
     fn counted_alike(mut self, experts: usize) -> Self {
         self.counted = (0..experts as i32).cycle().take(self.counted.len()).collect();
         self
     }
 }
 
-/// The pairs of a peer and an expert, in the order of queues: for each position in the orders, peer by peer.
+/// The pairs of a peer and an expert, in the order of queues: the first expert in each peer's order, then the second,
+/// and so on.
 fn by_expert<'a>(orders: impl Iterator<Item = &'a Vec<usize>>) -> Vec<usize> {
     let orders: Vec<_> = orders.collect();
     let local = orders.first().map_or(0, |order| order.len());
@@ -117,7 +118,7 @@ fn by_expert<'a>(orders: impl Iterator<Item = &'a Vec<usize>>) -> Vec<usize> {
     (0..local).flat_map(peers).collect()
 }
 
-/// The arrival order of row tiles, for each of the rank's experts, chunk by chunk. Ranks send in turns of `turn` rows.
+/// The order in which row tiles arrive, for each local expert, chunk by chunk, if ranks send `turn` rows per turn.
 pub(crate) fn arrival_orders((space, turn): (&SpaceTable, u32), chunks: &[Route], rank: Rank) -> Vec<i32> {
     let of_expert = |(route, e): (&Route, Expert)| {
         let rows: Vec<usize> = route.ranks().into_iter().map(|source| route.pair(source, e).rows).collect();
@@ -128,7 +129,7 @@ pub(crate) fn arrival_orders((space, turn): (&SpaceTable, u32), chunks: &[Route]
     tiles.map(|tile| i32::try_from(tile).expect("there are no more items than rows")).collect()
 }
 
-/// The sum before each item, then the total.
+/// The number of items before each group, then the total. `items` has the number of items of each group.
 fn firsts(items: impl Iterator<Item = usize>) -> Vec<i32> {
     let mut sum = 0;
     let mut firsts = vec![0];
@@ -139,7 +140,7 @@ fn firsts(items: impl Iterator<Item = usize>) -> Vec<i32> {
     firsts
 }
 
-/// Number of pieces of a pair's rows, cut at the receiver's row tiles.
+/// Number of pieces of a pair: its rows, cut at the boundaries of the receiver's row tiles.
 fn pieces(pair: Pair, height: usize) -> usize {
     if pair.rows == 0 { 0 } else { (pair.at + pair.rows).div_ceil(height) - pair.at / height }
 }

@@ -26,13 +26,13 @@ const fn core_bytes(room: u32) -> usize {
 /// The time stamps of a launch on one rank; empty if the kernel records none.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct RankStamps {
-    /// By core, matrix cores first.
+    /// Time stamps of each core, matrix cores first.
     pub(crate) cores: Vec<CoreStamps>,
-    /// By peer, [`CLOCK_ROUNDS`] each.
+    /// Clock comparisons with each peer, [`CLOCK_ROUNDS`] per peer.
     pub(crate) clocks: Vec<HpmoeClock>,
 }
 
-/// The time stamps of one core. If there was no room for all, those of its first tiles.
+/// The time stamps of one core: those of its first tiles, if there was not room for all.
 #[derive(Clone, Debug)]
 pub(crate) struct CoreStamps {
     pub(crate) head: HpmoeStampHead,
@@ -81,7 +81,7 @@ fn each<T: bytemuck::AnyBitPattern>(bytes: &[u8]) -> impl Iterator<Item = T> {
 
 #[cfg(test)]
 impl RankStamps {
-    /// Two cores, one of which has run no tile, and the clocks of one peer.
+    /// Stamps of two cores, one of which has run no tile, and clock comparisons with one peer.
     pub(crate) fn for_test() -> Self {
         let tile = |came| HpmoeStamp { came, waited: 2, lasted: 5, phase: 1, ..HpmoeStamp::default() };
         let busy = CoreStamps {

@@ -1,4 +1,4 @@
-//! The tables that one rank's kernel reads, in memory.
+//! The tables that one rank's kernel reads, as bytes in memory.
 
 use bytemuck::{Pod, Zeroable};
 use hpmoe_kernels::memory::LINE;
@@ -16,7 +16,7 @@ use crate::abi::{
 use crate::memory::LineMemory;
 use crate::tables::{ScheduleTable, SpaceTable};
 
-/// All tables that a kernel reads, except tensors and counters, and the launch structure.
+/// The launch structure and all tables that a kernel reads, except tensors and counters.
 pub(crate) struct RankTables {
     /// Number of chunks in which ranks count rows.
     counted: usize,
@@ -24,12 +24,12 @@ pub(crate) struct RankTables {
     launch_arena: LineMemory,
 }
 
-/// Where a kernel reads its tables.
+/// The memory in which a kernel reads its tables.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum TablePlace {
-    /// Where they are made.
+    /// The memory in which the tables are made.
     Here,
-    /// In memory that they are copied to. This is its first address, which is aligned to a line.
+    /// Memory that the tables are copied to, starting at this address, which is a multiple of a line.
     At(u64),
 }
 
@@ -38,7 +38,7 @@ pub(crate) struct Common<'a> {
     tables: &'a KernelTables,
     schedule: &'a ScheduleTable,
     plan: &'a MemoryPlan,
-    /// By space: see [`arrival_turns`].
+    /// [`arrival_turns`] of the kernel, by space.
     arrival_turns: Vec<Option<u32>>,
     /// Maximum number of cycles that a wait may take.
     time_limit: u64,
@@ -47,7 +47,8 @@ pub(crate) struct Common<'a> {
 }
 
 impl<'a> Common<'a> {
-    /// A wait may take `time_limit` cycles; each core has room for `stamp_room` time stamps.
+    /// Prepares tables for launches in which a wait takes at most `time_limit` cycles and each core has room for
+    /// `stamp_room` time stamps.
     pub(crate) fn new(
         tables: &'a KernelTables,
         schedule: &'a ScheduleTable,
@@ -59,7 +60,7 @@ impl<'a> Common<'a> {
     }
 }
 
-/// For each space: the rows per turn, if an entry walks the space's items in arrival order.
+/// Rows per turn of each space; `None` for a space whose items no entry processes in arrival order.
 pub(crate) fn arrival_turns(tables: &KernelTables, schedule: &ScheduleTable) -> Vec<Option<u32>> {
     let mut turns = vec![None; tables.spaces.len()];
     for descriptor in schedule.descriptors.chunks_exact(size_of::<HpmoeDescriptor>()) {
@@ -71,25 +72,25 @@ pub(crate) fn arrival_turns(tables: &KernelTables, schedule: &ScheduleTable) -> 
     turns
 }
 
-/// Addresses in one rank's tables.
+/// The addresses that one rank's tables contain.
 pub(crate) struct Addresses<'a> {
-    /// Heaps of all ranks.
+    /// Addresses of the heaps of all ranks.
     pub(crate) peers: &'a [u64],
     /// The address of each tensor.
     pub(crate) tensors: &'a [TensorAddress],
-    /// The rank's records.
+    /// Address of the rank's records.
     pub(crate) records: u64,
-    /// The rank's time stamps; zero if the kernel records none.
+    /// Address of the rank's time stamps; zero if the kernel records none.
     pub(crate) stamps: u64,
-    /// Where the kernel finds the tables.
+    /// The memory in which the kernel reads its tables.
     pub(crate) tables: TablePlace,
 }
 
 /// The address of a tensor, as a kernel reads it.
 pub(crate) enum TensorAddress {
-    /// At this address; for a symmetric tensor, the offset in the heap.
+    /// The tensor on this rank: its address or, for a symmetric tensor, its offset in the heap.
     At(u64),
-    /// At these addresses, one per rank.
+    /// The tensor's addresses on all ranks.
     OnEach(Vec<u64>),
 }
 
@@ -210,19 +211,20 @@ impl RankTables {
         self.memory.end + self.launch_arena.bytes().len()
     }
 
-    /// All tables one after another, then the launch structure, as they are in the memory that they are copied to.
+    /// The bytes of all tables, one after another, and then of the launch structure, as the tables are laid out in a
+    /// copy.
     pub(crate) fn image(&self) -> Vec<u8> {
         let arenas = self.memory.arenas.iter().map(|table| table.memory.bytes());
         arenas.chain([self.launch_arena.bytes()]).collect::<Vec<_>>().concat()
     }
 
-    /// Overwrites the placement with another one that has the same number of places.
+    /// Overwrites the placement with another one, which must have the same number of places.
     pub(crate) fn place(&mut self, placement: &Placement) {
         let (table, _) = self.memory.placement.expect("the launch has a placement");
         self.memory.arenas[table].memory.write(0, &placement.device_words(self.counted));
     }
 
-    /// Offset of the placement in the image, if there is one.
+    /// Byte offset of the placement in the image, if there is one.
     pub(crate) fn placement_at(&self) -> Option<usize> {
         self.memory.placement.map(|(_, at)| at)
     }
@@ -234,7 +236,7 @@ impl RankTables {
     }
 }
 
-/// A number of chunks that a kernel can choose.
+/// A number of chunks that a kernel can choose, with the tables and the schedule for it.
 struct Choice {
     tables: KernelTables,
     schedule: &'static ScheduleTable,
@@ -262,22 +264,22 @@ fn freed(tables: &KernelTables, schedule: &ScheduleTable, plan: &MemoryPlan) -> 
     (plan.at(Word::Freed) + sizes.freed_words_before() * LINE) as u64
 }
 
-/// A table in memory of its own.
+/// A table in its own allocation.
 struct Table {
     name: &'static str,
     memory: LineMemory,
     by_kernel: bool,
 }
 
-/// Tables, each in memory of its own, so that accesses beyond a table are found.
+/// Tables, each in its own allocation, so that the host finds accesses beyond a table.
 struct TableMemory {
     arenas: Vec<Table>,
     place: TablePlace,
-    /// Bytes of all tables.
+    /// Number of bytes of all tables.
     end: usize,
     /// Whether the kernel makes the tables that are added next.
     by_kernel: bool,
-    /// The placement's table and its offset in bytes, if there is one.
+    /// Number of the placement's table, and the table's byte offset in the image; `None` without a placement.
     placement: Option<(usize, usize)>,
 }
 
@@ -298,7 +300,7 @@ impl TableMemory {
         address
     }
 
-    /// A launch with one number of chunks, with its queues.
+    /// Makes the launch structure for one number of chunks, and adds its queues.
     fn in_chunks(
         &mut self,
         launch: &HpmoeLaunch,
@@ -322,8 +324,8 @@ impl TableMemory {
         }
     }
 
-    /// The spaces for one number of chunks: spaces of tokens have their own tables, others share those that the kernel
-    /// makes.
+    /// Adds the spaces for one number of chunks. Spaces of tokens have their own tables; all others share the tables
+    /// that the kernel makes.
     fn spaces_of(
         &mut self,
         choice: &Choice,
@@ -344,7 +346,7 @@ impl TableMemory {
         spaces.iter().zip(choice.tables.spaces).zip(&choice.arrival_turns).map(of_choice).collect()
     }
 
-    /// The input of a kernel that makes its route; zero if the host makes the route.
+    /// The input of a kernel that makes its route; all zero if the host makes the route.
     fn routing(
         &mut self,
         common: &Common<'_>,
@@ -377,7 +379,7 @@ impl TableMemory {
         self.add("routing input", &[made_from])
     }
 
-    /// Room for a table that the kernel makes.
+    /// Adds a table that the kernel makes, with `room` as its contents before that.
     fn add_made(&mut self, name: &'static str, room: &[i32]) -> u64 {
         let by_kernel = std::mem::replace(&mut self.by_kernel, true);
         let address = self.add(name, room);
@@ -410,7 +412,7 @@ impl TableMemory {
 // Kernels and host use the same head.
 const _: () = assert!(KEPT as u32 == HPMOE_KEPT && KEPT_HEAD * size_of::<i32>() == size_of::<HpmoeKeptHead>());
 
-/// The address of the route that the launch keeps or takes, and the layout of its words.
+/// The address of the route that the launch keeps or takes, and the layout of its words; `None` if it does neither.
 fn kept_at(tables: &KernelTables, route: &LaunchRoute<'_>, rank: Rank, tensors: &[u64]) -> Option<(u64, KeptWords)> {
     let (Some(table), LaunchRoute::Kernel(route)) = (tables.route, route) else { return None };
     let tensor = if table.kept { Some(table.ids) } else { table.keeps };

@@ -22,16 +22,17 @@ pub struct CoreReport {
     pub gave_up: bool,
     /// The counter that the core waited for, and its task with source line, tile and call.
     pub text: String,
-    /// The position of the wait, if the core waited: 0 for another rank's start, then the calls in the taskflow's order.
+    /// Position of the call that the core waited in: 0 for a wait for another rank's start, then the taskflow's calls in order. `None` if
+    /// the core did not wait.
     pub(super) waited: Option<u32>,
     pub(super) gist: Gist,
 }
 
-/// The text that cores in the same state share, around the numbers that differ.
+/// The text of a core's state, split at the one number in which cores in the same state differ.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Gist {
     pub(super) before: String,
-    /// The number of a counter or a rank.
+    /// The number in which they differ: that of a counter or a rank.
     pub(super) index: Option<usize>,
     pub(super) after: String,
 }

@@ -40,11 +40,11 @@ pub struct Report {
     pub empty_tasks: u64,
     /// Number of counter reads, over all cores.
     pub waits: u64,
-    /// Matrix cores that ran a task, on the rank with the fewest.
+    /// Number of matrix cores that ran a task, on the rank with the fewest.
     pub aic_cores_used: usize,
-    /// Vector cores that ran a task, on the rank with the fewest.
+    /// Number of vector cores that ran a task, on the rank with the fewest.
     pub aiv_cores_used: usize,
-    /// Matrix and vector cores that ran a task, on each rank.
+    /// Numbers of matrix and of vector cores that ran a task, on each rank.
     pub cores_used: Vec<(usize, usize)>,
     /// Number of counters of a rank, in one of the two sets.
     pub counters: u32,
@@ -53,7 +53,7 @@ pub struct Report {
     /// Bytes that a rank reserves for the taskflow's own tensors, in its workspace and in the symmetric heap. They
     /// suffice for `capacity_rows` received rows.
     pub workspace_bytes: usize,
-    /// Received rows of each chunk that a rank has room for.
+    /// Number of received rows of each chunk that a rank has room for.
     pub capacity_rows: usize,
     /// Number of chunks that each rank's tokens were divided into.
     pub chunks: usize,
@@ -69,10 +69,10 @@ pub struct Report {
     pub externals: &'static [ExternalTable],
     /// Results whose bits may differ from the reference's; [`tolerance`](Self::tolerance) gives the limit.
     pub tolerances: &'static [ToleranceTable],
-    /// Time on this machine when the first launch began; on NPUs, when it was put on their streams.
+    /// Time on this machine's clock when the first launch began; on NPUs, when it was enqueued.
     pub begun: SystemTime,
-    /// Time on this machine for all launches, from the first rank's start to the last rank's end; for a pending launch,
-    /// until it was waited for.
+    /// Wall-clock time of all launches, from the first rank's start to the last rank's end; for a pending launch, until
+    /// it was waited for.
     pub wall: Duration,
     /// Counts of the host run, over all ranks and launches; all zero if NPUs ran the kernel.
     pub host: HostStatistics,
@@ -90,11 +90,12 @@ pub struct Report {
 /// The memory that a launch needs.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct MemoryUse {
-    /// Counters of a rank, in one of the two sets.
+    /// Number of counters of a rank, in one of the two sets.
     pub(crate) counters: u32,
     /// Bytes reserved for the taskflow's tensors, as in [`Report::workspace_bytes`].
     pub(crate) workspace: usize,
-    /// As in [`Report::capacity_rows`] and [`Report::capacity_rule`].
+    /// Number of received rows that a rank has room for, and the rule that chose it, as in [`Report::capacity_rows`]
+    /// and [`Report::capacity_rule`].
     pub(crate) capacity: (usize, &'static str),
     /// Tensors that one launch keeps for another, as in [`Report::kept`].
     pub(crate) kept: Vec<(&'static str, usize)>,
@@ -147,17 +148,17 @@ impl Report {
         }
     }
 
-    /// This report with the counts of strangers.
+    /// This report, with `strangers` added.
     pub(crate) fn after(self, strangers: Strangers) -> Self {
         Self { strangers, ..self }
     }
 
-    /// This report, for a host run with or without checks.
+    /// This report, marked as that of a host run with or without checks.
     pub(crate) fn with_checks(self, checks: bool) -> Self {
         Self { checks, ..self }
     }
 
-    /// This report, for NPUs of the given kind.
+    /// This report, marked as that of NPUs with the chip `chip`.
     pub(crate) fn of_npus(self, chip: String) -> Self {
         Self { on_npus: true, trace: self.trace.map(|trace| Trace { on: chip, ..trace }), ..self }
     }

@@ -13,7 +13,7 @@ pub(super) fn chunks_of<'a>(tables: &KernelTables, records: impl IntoIterator<It
     if chosen > 0 { chosen } else { tables.chunks }
 }
 
-/// The place in the program where a record was written.
+/// Describes where in the program a core of one rank was when it wrote its record.
 #[derive(Clone, Copy)]
 pub(crate) struct TaskSite<'a> {
     tables: &'a KernelTables,
@@ -22,12 +22,12 @@ pub(crate) struct TaskSite<'a> {
 }
 
 impl<'a> TaskSite<'a> {
-    /// One of `ranks` ranks.
+    /// Describes records of rank `rank` of `ranks` ranks.
     pub(crate) const fn new(tables: &'a KernelTables, ranks: usize, rank: usize) -> Self {
         Self { tables, ranks, rank }
     }
 
-    /// Task and source line of the tile that a core's record names, if it has begun one.
+    /// Task and source line of the tile in a core's record; `None` if the core has begun no tile.
     pub(crate) fn line(&self, record: &HpmoeRecord) -> Option<String> {
         if let Some(route) = self.route(record) {
             return Some(format!("`Route::of` at {}:{}", self.tables.file, route.line));
@@ -36,7 +36,7 @@ impl<'a> TaskSite<'a> {
         Some(format!("`{}` at {}:{}", phase.task, self.tables.file, phase.line))
     }
 
-    /// The place with the tile and the call.
+    /// Task, source line, tile and call in a core's record; `None` if the core has begun no tile.
     pub(crate) fn call(&self, record: &HpmoeRecord) -> Option<String> {
         if let Some(route) = self.route(record) {
             return Some(format!("{}: {}", self.line(record)?, route.source));
@@ -45,7 +45,7 @@ impl<'a> TaskSite<'a> {
         Some(format!("{}, {}: {}", self.line(record)?, self.tile(phase, record), phase.source))
     }
 
-    /// The making of the route, if the core was doing that.
+    /// The kernel's route, if the core was making it.
     fn route(&self, record: &HpmoeRecord) -> Option<RouteTable> {
         let began = !matches!(record.state, HPMOE_IDLE | HPMOE_REFUSED);
         self.tables.route.filter(|_| began && record.phase as usize == self.tables.phases.len())

@@ -9,7 +9,7 @@ use super::words::{counted, ranges};
 use crate::KernelTables;
 use crate::abi::HpmoeRecord;
 
-/// Number of cores that are listed one by one.
+/// Maximum number of cores that the list at the top names.
 const FIRST: usize = 6;
 
 /// A launch that made no progress: every core, its task, and the counter that it waited for.
@@ -20,7 +20,7 @@ pub struct StuckReport {
     pub kernel: &'static str,
     /// The time limit of a wait.
     pub time_limit: Duration,
-    /// Every core whose records can be read, on every rank, matrix cores first.
+    /// Every core of every rank whose records can be read, matrix cores first.
     pub cores: Vec<CoreReport>,
 }
 
@@ -34,7 +34,7 @@ impl StuckReport {
         Self { kernel: tables.name, time_limit, cores: records.iter().enumerate().flat_map(rank_reports).collect() }
     }
 
-    /// Makes the report from the records of one rank, if the records of other ranks can't be read.
+    /// Makes the report from the records of one rank only, if the records of other ranks can't be read.
     pub(crate) fn of_rank(
         tables: &KernelTables,
         time_limit: Duration,
@@ -68,7 +68,8 @@ impl fmt::Display for StuckReport {
     }
 }
 
-/// The first few, one of those that are alike as long as there are others.
+/// Writes the first [`FIRST`] cores. Of cores in the same state, only one is listed as long as there are cores in other
+/// states.
 fn write_first(f: &mut fmt::Formatter<'_>, cores: &[&CoreReport]) -> fmt::Result {
     let is_new = |&(at, core): &(usize, &&CoreReport)| cores[..at].iter().all(|other| !other.is_like(core));
     let (told, rest): (Vec<_>, Vec<_>) = cores.iter().enumerate().partition(is_new);
@@ -106,7 +107,7 @@ impl StuckReport {
     }
 }
 
-/// A line for the cores of a kind that are alike.
+/// One line for each set of cores of a kind that are in the same state.
 fn lines(cores: &[CoreReport]) -> String {
     let mut groups: Vec<(&CoreReport, BTreeSet<usize>, BTreeSet<usize>)> = Vec::new();
     for core in cores {
@@ -126,7 +127,8 @@ fn lines(cores: &[CoreReport]) -> String {
 }
 
 impl CoreReport {
-    /// Whether another core of the same kind and rank was stuck at the same point, with other data.
+    /// Whether both cores are of one kind and rank, and stuck in the same state except for the number of a counter or a
+    /// rank.
     fn is_like(&self, other: &Self) -> bool {
         (self.rank, self.kind) == (other.rank, other.kind)
             && (&self.gist.before, &self.gist.after) == (&other.gist.before, &other.gist.after)

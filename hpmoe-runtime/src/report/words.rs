@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-/// `1 launch`, `2 launches`.
+/// A number with its noun: `1 launch`, `2 launches`.
 pub(crate) fn counted(number: u64, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
 }
 
-/// Numbers as ranges: `0–3, 7`.
+/// A set of numbers in words, as ranges: `0–3, 7`.
 pub(super) fn ranges(numbers: &BTreeSet<usize>) -> String {
     let numbers: Vec<usize> = numbers.iter().copied().collect();
     let mut text = String::new();
@@ -23,7 +23,7 @@ pub(super) fn ranges(numbers: &BTreeSet<usize>) -> String {
     text
 }
 
-/// `24`, or `21–24` if ranks differ.
+/// The least and the greatest number: `21–24`, or `24` if they are equal.
 pub(super) fn between(numbers: impl Iterator<Item = usize> + Clone) -> String {
     match (numbers.clone().min(), numbers.max()) {
         (Some(least), Some(most)) if least < most => format!("{least}–{most}"),
@@ -31,7 +31,7 @@ pub(super) fn between(numbers: impl Iterator<Item = usize> + Clone) -> String {
     }
 }
 
-/// A number of bytes in the largest unit in which it is at least one.
+/// A number of bytes in the largest unit that gives at least 1.
 pub(crate) fn size_text(bytes: usize) -> String {
     const UNITS: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     match (bytes.max(1).ilog2() / 10) as usize {

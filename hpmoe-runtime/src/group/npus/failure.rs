@@ -1,4 +1,4 @@
-//! Launches whose NPU failed.
+//! Errors of launches whose NPU failed.
 
 use bytemuck::Zeroable as _;
 
@@ -14,8 +14,8 @@ use crate::bootstrap::BootstrapError;
 use crate::layout::stamps::RankStamps;
 use crate::report::StuckReport;
 
-/// The error of failed launches, with the state of their cores if it can be read. `exchange` is the result of telling the other ranks, if
-/// they were told: if a rank was gone, or failed and then left, that rank is the reason why the NPU failed.
+/// The error of launches that failed, with the state of their cores if it can be read. `exchange` is the result of the exchange in which
+/// this rank reported its failure, if it did. If that shows that another rank was gone or failed by itself, that rank is the cause.
 pub(super) fn failed(
     shared: &LaunchShared<'_>,
     exchange: Option<Result<Vec<RankEnd>, LaunchError>>,
@@ -55,7 +55,7 @@ pub(super) fn failed(
     }
 }
 
-/// The end of a rank whose NPU failed, as the other ranks learn it.
+/// The end of a rank whose NPU failed, as it is sent to the other ranks.
 pub(super) fn failed_end(shared: &LaunchShared<'_>, rank: usize, cause: &NpuError) -> RankEnd {
     let cores = (shared.kernel.tables().aic + shared.kernel.tables().aiv) as usize;
     let message = format!("rank {rank}: {cause}");

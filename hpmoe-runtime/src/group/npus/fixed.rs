@@ -1,4 +1,4 @@
-//! Launches on NPUs whose argument block stays there.
+//! Launches on NPUs whose argument block stays in the NPUs' memory.
 
 use std::sync::atomic::AtomicI32;
 use std::time::Instant;
@@ -13,8 +13,8 @@ use super::{Flight, LocalNpus, copied, each_stream, place_all};
 use crate::backend::npu::{Device, NpuError, take_turn};
 use crate::{CompiledKernel, LaunchError, Streams};
 
-/// Makes the argument block of a launch in the memory of the NPUs of the ranks here, to be put on the streams by [`Flight::again`]. If ranks are
-/// processes, all of them call it and get the same result.
+/// Makes the argument block of a launch in the memory of the NPUs of this process. [`Flight::again`] launches it. If ranks are processes,
+/// all of them call this and get the same result.
 pub(in super::super) fn fix(
     kernel: &CompiledKernel,
     row: &PreparedRow<'_>,
@@ -38,7 +38,7 @@ pub(in super::super) fn fix(
 }
 
 impl Flight {
-    /// Puts launches of the same argument block on the streams once more.
+    /// Enqueues the launches of this argument block once more.
     pub(in super::super) fn again(&mut self, streams: Option<&Streams>) -> Result<(), (usize, NpuError)> {
         if self.pending == 0 {
             self.start = Instant::now();
@@ -56,7 +56,7 @@ impl Flight {
         each_stream(&self.ranks, streams, Device::precede)
     }
 
-    /// Puts a launch of the argument block on streams that are being captured, and nothing else.
+    /// Enqueues only the kernel, with this argument block, on streams that are being captured.
     pub(in super::super) fn capture(&self, streams: &Streams) -> Result<(), (usize, NpuError)> {
         let stop = AtomicI32::new(0);
         let shared = self.shared(&stop);
@@ -68,14 +68,13 @@ impl Flight {
         Ok(())
     }
 
-    /// Overwrites the placement in the argument block, and returns when the copy is complete. No launch of the block may be
-    /// running.
+    /// Overwrites the placement in the argument block, and returns when the copy is complete. No launch with the block may be running.
     pub(in super::super) fn place(&self, placement: &Placement) -> Result<(), NpuError> {
         let words = placement.device_words(self.sizes.counted_chunks());
         self.ranks.iter().try_for_each(|rank| rank.place(&words))
     }
 
-    /// Counts launches by graphs.
+    /// Counts `launches` launches by graphs as pending.
     pub(in super::super) const fn replayed(&mut self, launches: u32) {
         self.pending = self.pending.saturating_add(launches);
     }

@@ -1,5 +1,5 @@
-//! Launches on NPUs: tables and tensors are copied there, and all launches of a row are put on the stream of each rank's NPU. They are waited
-//! for by themselves.
+//! Launches on NPUs. Tables and tensors are copied to the NPUs, and all launches of a row are enqueued on the stream of each rank's NPU. A
+//! separate call waits for them.
 
 mod failure;
 mod fixed;
@@ -31,18 +31,18 @@ pub(super) use fixed::fix;
 use processes::{each_shared, watched};
 use rank::{Arguments, OnNpu, record_room, room_before_tables, seconds};
 
-/// The NPUs of the ranks here, in their order, and this process as one rank of many, if it is one.
+/// The NPU of each rank of this process, in the order of ranks. `member` is this process's rank, if ranks are processes.
 #[derive(Clone, Copy)]
 pub(super) struct LocalNpus<'a> {
     pub(super) npus: &'a [Arc<Npu>],
     pub(super) member: Option<&'a Member>,
 }
 
-/// Launches on the streams of NPUs, and the resources that they use until they have ended.
+/// Launches that are enqueued on NPUs, with the resources that they use until they have ended.
 pub(super) struct Flight {
     kernel: CompiledKernel,
     options: LaunchOptions,
-    /// Sizes of the memory, steps of the row, number of the first launch.
+    /// Sizes of the memory that the launches use.
     sizes: RankSizes,
     steps: usize,
     first: i32,
@@ -50,14 +50,14 @@ pub(super) struct Flight {
     memory: MemoryUse,
     start: Instant,
     enqueued: Result<(), (usize, NpuError)>,
-    /// How often its launches were put on the streams and not waited for.
+    /// How often the launches were enqueued since the last wait.
     pending: u32,
-    /// Number of launches without a route that have been reported.
+    /// Number of launches with invalid ids or too many rows that were reported in earlier waits.
     unrouted: u32,
 }
 
-/// Puts a row of at least one step on the streams of the NPUs of the ranks here. Arguments and capacity have been checked. If ranks are processes, all
-/// of them call it.
+/// Enqueues a row of at least one step on the NPUs of this process. Arguments and capacity have been checked. If ranks are processes, all
+/// of them call this.
 pub(super) fn enqueue(
     kernel: &CompiledKernel,
     row: &PreparedRow<'_>,
@@ -88,7 +88,7 @@ pub(super) fn enqueue(
     Ok(flight)
 }
 
-/// The caller's tensors in the memory of the NPUs, and nothing on the streams yet.
+/// Makes launches whose tensors are in the memory of the NPUs, without enqueuing anything.
 fn copied(
     kernel: &CompiledKernel,
     row: &[LaunchStep<'_>],
@@ -153,14 +153,14 @@ impl Flight {
         }
     }
 
-    /// The longest that its launches may take together.
+    /// Maximum time that all pending launches may take together.
     pub(super) fn limit(&self) -> Duration {
         let stop = AtomicI32::new(0);
         let shared = self.shared(&stop);
         Duration::from_secs(seconds(&shared).into()) * shared.launches().saturating_mul(self.pending)
     }
 
-    /// Waits until all NPUs are idle, for at most `limit`.
+    /// Waits until all NPUs are idle, for at most `limit` plus 5 seconds.
     pub(super) fn wait(&self, limit: Duration) -> Result<(), (usize, NpuError)> {
         // The limit that ends launches should be the one closest to the fault.
         let limit = limit + Duration::from_secs(5);
@@ -169,14 +169,14 @@ impl Flight {
     }
 }
 
-/// The outcome of launches that have been waited for.
+/// The result of waiting for launches.
 pub(super) struct Landing {
     pub(super) result: Result<Report, LaunchError>,
-    /// Whether no kernel runs any more.
+    /// Whether no kernel runs any more. If it is false, kernels may still use the memory of the launches.
     pub(super) over: bool,
 }
 
-/// Waits for launches, for at most `limit`, and copies their results to the caller's tensors. If ranks are processes, all of them call it
+/// Waits for launches, for at most `limit`, and copies their results to the caller's tensors. If ranks are processes, all of them call this
 /// and get the same result, unless one fails.
 pub(super) fn finish(
     flight: &mut Flight,
@@ -224,8 +224,8 @@ pub(super) fn finish(
     Landing { result: result.map(|report| report.of_npus(chip)), over }
 }
 
-/// Makes the argument blocks of several launches, launch by launch, because a rank's kernel waits for those of its peers. `then` copies
-/// each block to its NPU.
+/// Makes the argument blocks of several launches. All ranks of this process get their block of a launch before any gets the next one,
+/// because a rank's kernel waits for its peers' kernels. `then` copies each block to its NPU.
 fn place_all(
     shared: &LaunchShared<'_>,
     row: &PreparedRow<'_>,
@@ -273,7 +273,7 @@ fn place_all(
     Ok(())
 }
 
-/// Orders the NPU of each rank here with the caller's stream, if there are some.
+/// Calls `order` for each rank's NPU and the caller's stream for it, if there are streams.
 fn each_stream(
     ranks: &[OnNpu],
     streams: Option<&Streams>,

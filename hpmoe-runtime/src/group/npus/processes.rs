@@ -13,7 +13,7 @@ use crate::Argument;
 use crate::backend::npu::{DeviceMemory, NpuError};
 use crate::layout::Word;
 
-/// Copies between the caller's tensors that peers write and the heap that they write to.
+/// Copies, by `copy`, between the caller's tensors that peers write and the heap of this rank.
 pub(super) fn each_shared(
     shared: &LaunchShared<'_>,
     row: &[&[Argument<'_>]],
@@ -28,8 +28,8 @@ pub(super) fn each_shared(
     Ok(())
 }
 
-/// Waits while a thread looks at the other processes and at the handle that cancels. When a process is gone, or the launch is cancelled, the thread
-/// writes the abort word of each rank here, which ends the launch that is running and those after it.
+/// Calls `wait` while a thread watches the other processes and the handle that cancels. If a process is gone or the launch is cancelled,
+/// that thread writes the abort word of each rank of this process, which ends the running launch and later ones.
 pub(super) fn watched<T>(watch: Watch<'_>, session: &Session, wait: impl FnOnce() -> T) -> T {
     if watch.is_idle() {
         return wait();

@@ -19,48 +19,48 @@ use crate::layout::tables::{RankTables, record_bytes};
 use crate::tables::Storage;
 use crate::{Argument, KernelTables};
 
-/// The least that a kernel may run, in addition to what one of its waits may take.
+/// Minimum time that a kernel may run, in addition to twice the time limit of a wait.
 const RUN: Duration = Duration::from_secs(60);
 
-/// The memory that launches on one NPU keep there until they have ended. Fields are dropped in order: tables refer to
+/// One rank's NPU, with the memory that launches keep there until they have ended. Fields are dropped in order, because tables refer to
 /// arguments.
 pub(super) struct OnNpu {
     pub(super) npu: Arc<Npu>,
     pub(super) rank: Rank,
     pub(super) program: Arc<Program>,
     pub(super) launches: Vec<Block>,
-    /// The caller's tensors, for each step.
+    /// The caller's tensors, by step.
     pub(super) arguments: Vec<Arguments>,
 }
 
-/// The argument block and the records of a launch.
+/// The argument block of a launch in the NPU's memory, with its records before the tables.
 pub(super) struct Block {
     memory: LentMemory,
     /// Address of the launch structure.
     launch: u64,
-    /// Bytes before the placement, if the kernel makes its route by one.
+    /// Offset of the placement in bytes, if the kernel makes its route with a placement.
     placement_at: Option<usize>,
 }
 
-/// The caller's tensors of one rank and step.
+/// The caller's tensors of one step on one rank, in the NPU's memory.
 pub(super) struct Arguments {
-    /// Copies of those that are in the host's memory.
+    /// Memory with copies of the tensors that are in host memory.
     memory: LentMemory,
     places: Vec<ArgumentPlace>,
 }
 
-/// The place where a kernel finds a tensor of the caller.
+/// Where a kernel finds a tensor of the caller.
 #[derive(Clone, Copy, Debug)]
 enum ArgumentPlace {
-    /// A copy, at this byte offset.
+    /// In a copy, at this byte offset of the copies' memory.
     Copied(usize),
-    /// The caller's own memory, of the NPU.
+    /// In the caller's own NPU memory, at this address.
     Own(u64),
 }
 
 impl OnNpu {
-    /// Makes the argument block of a launch: its bytes. `tables` are those for records at an address. Its memory stays until the stream has been waited
-    /// for, whatever happens.
+    /// Makes the bytes of a launch's argument block, and keeps memory for it until the stream has been waited for. `tables` makes the
+    /// tables for records at a given address.
     pub(super) fn block(
         &mut self,
         shared: &LaunchShared<'_>,
@@ -79,7 +79,7 @@ impl OnNpu {
         self.launches[launch].memory.write(0, block)
     }
 
-    /// Overwrites the placement of all launches, which must have one, and returns when the copy is complete.
+    /// Overwrites the placement of all launches, and returns when the copies are complete. Each launch must have a placement.
     pub(super) fn place(&self, placement: &[u32]) -> Result<(), NpuError> {
         self.launches.iter().try_for_each(|block| {
             let at = block.placement_at.expect("the launch has a placement");
@@ -87,7 +87,7 @@ impl OnNpu {
         })
     }
 
-    /// Puts the copy of the argument block of a launch on the stream.
+    /// Enqueues the copy of a launch's argument block.
     pub(super) fn send(
         &self,
         shared: &LaunchShared<'_>,
@@ -100,7 +100,7 @@ impl OnNpu {
         self.npu.send(block, &self.launches[launch].memory, limit, with_patience)
     }
 
-    /// Puts a launch on the stream whose argument block was made.
+    /// Enqueues a launch whose argument block was made.
     pub(super) fn start(&self, shared: &LaunchShared<'_>, launch: usize) -> Result<(), NpuError> {
         if let Some(delay) = shared.options.delays.get(&self.rank.id()) {
             sleep(*delay);
@@ -108,7 +108,7 @@ impl OnNpu {
         self.put(shared, launch, None)
     }
 
-    /// Puts the first launch on a stream of the caller that is being captured.
+    /// Enqueues the first launch on a stream of the caller that is being captured.
     pub(super) fn capture(&self, shared: &LaunchShared<'_>, stream: usize) -> Result<(), NpuError> {
         self.put(shared, 0, Some(stream))
     }
@@ -127,7 +127,7 @@ impl OnNpu {
         }
     }
 
-    /// The end of the first launch that did not end well, or of the last one.
+    /// The end of the first launch whose cores did not all finish, or else of the last launch.
     pub(super) fn end(&self, shared: &LaunchShared<'_>) -> Result<RankEnd, NpuError> {
         let cores = (shared.kernel.tables().aic + shared.kernel.tables().aiv) as usize;
         let mut last = (shared.first, vec![HpmoeRecord::zeroed(); cores]);
@@ -142,7 +142,7 @@ impl OnNpu {
         Ok(RankEnd { outcome: Outcome::Left(host), records: last.1, number: last.0, host, stamps })
     }
 
-    /// The time stamps of the launch with that number.
+    /// The time stamps of launch number `number`.
     fn time_stamps(&self, shared: &LaunchShared<'_>, number: i32) -> Result<RankStamps, NpuError> {
         let (tables, room) = (shared.kernel.tables(), shared.options.stamp_room);
         let mut bytes = vec![0; stamp_bytes(tables, shared.sizes.ranks, room)];
@@ -209,18 +209,18 @@ impl Arguments {
     }
 }
 
-/// Room for the records, in front of time stamps.
+/// Bytes of the records, rounded up to a line. Time stamps follow them.
 pub(super) const fn record_room(tables: &KernelTables) -> usize {
     record_bytes(tables).next_multiple_of(LINE)
 }
 
-/// Room for records and time stamps, in front of the tables.
+/// Bytes of records and time stamps, each rounded up to a line. The tables follow them.
 pub(super) fn room_before_tables(shared: &LaunchShared<'_>) -> usize {
     let tables = shared.kernel.tables();
     record_room(tables) + stamp_bytes(tables, shared.sizes.ranks, shared.options.stamp_room).next_multiple_of(LINE)
 }
 
-/// The longest that one launch may run: a wait of a core ends first.
+/// Maximum time, in seconds, that one launch may run. It is longer than a core may wait, so waits end first.
 pub(super) fn seconds(shared: &LaunchShared<'_>) -> u16 {
     let limit = shared.options.time_limit.saturating_mul(2).saturating_add(RUN);
     u16::try_from(limit.as_secs()).unwrap_or(u16::MAX)

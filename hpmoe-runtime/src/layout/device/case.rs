@@ -34,7 +34,7 @@ impl Draw {
         self.below(times) == 0
     }
 
-    /// In half of the cases, a number of groups that divides both, if there is one.
+    /// In half of the cases, a number of groups that divides `experts` and `top_k`, if there is one.
     fn groups(&mut self, experts: usize, top_k: usize) -> Option<usize> {
         let divides = |groups: &usize| experts % *groups == 0 && top_k % *groups == 0;
         let all: Vec<usize> = (2..=top_k).filter(divides).collect();
@@ -53,7 +53,7 @@ impl Draw {
 pub(super) struct Case {
     pub(super) ranks: usize,
     pub(super) experts: usize,
-    /// Places per rank beyond its even share.
+    /// Number of places for experts per rank beyond its even share.
     pub(super) spare: usize,
     /// Placement of the experts; `None` if they are consecutive.
     pub(super) placement: Option<Placement>,
@@ -71,15 +71,15 @@ pub(super) struct Case {
     pub(super) tokens: usize,
     pub(super) order: ExpertOrder,
     pub(super) once: bool,
-    /// Number of groups, for group-limited routing.
+    /// Number of groups, if routing is group-limited.
     pub(super) groups: Option<usize>,
     /// Number of vector cores; there are two per matrix core.
     pub(super) cores: usize,
     pub(super) ids: Vec<Vec<i32>>,
     pub(super) spaces: Vec<SpaceTable>,
-    /// Number of phases before the route; they count blocks of tokens.
+    /// Number of phases before the route. Their spaces are blocks of tokens.
     pub(super) before: u32,
-    /// Launch number.
+    /// Number of the launch.
     pub(super) launch: i32,
 }
 
@@ -202,17 +202,17 @@ impl Case {
         Self { ranks, experts, spare, placement, top_k, chunks, tokens, once: false, groups: None, ids, ..case }
     }
 
-    /// Number of counts per rank: one for each chunk and expert.
+    /// Number of counts of a rank: one per chunk and expert.
     pub(super) const fn pairs(&self) -> usize {
         self.experts * self.chunks
     }
 
-    /// The sign of this launch's counts.
+    /// The sign of the counts in this launch. It changes after every second launch.
     pub(super) const fn sign(&self) -> i32 {
         if (self.launch as u32 / 2) % 2 == 0 { 1 } else { -1 }
     }
 
-    /// A launch in a sequence of launches of the same kernel, on few ranks.
+    /// A case that is launch number `launch` in a sequence of launches of the same kernel, on few ranks.
     pub(super) fn in_a_row(seed: u64, launch: i32) -> Self {
         let mut draw = Draw(seed);
         let (ranks, local, top_k) = (draw.within(1, 6), draw.within(1, 8), draw.within(1, 3));
@@ -292,7 +292,7 @@ impl Case {
     }
 }
 
-/// A placement with experts anywhere, copies of some of them and empty places.
+/// A placement with experts on random ranks, copies of some experts, and empty places.
 pub(super) fn placement(draw: &mut Draw, ranks: usize, experts: usize, spare: usize) -> Placement {
     let ep = Ranks::new(ranks);
     let mut places = Placement::even(ep, experts, spare).expect("there are experts and ranks").physical_to_logical();
@@ -320,7 +320,7 @@ pub(super) fn placement(draw: &mut Draw, ranks: usize, experts: usize, spare: us
     placed.with_shares(&shares).unwrap_or(placed)
 }
 
-/// Number of rows of the expert with the most rows.
+/// Number of rows of the expert that gets the most rows.
 fn most_rows(ids: &[Vec<i32>], experts: usize) -> usize {
     let mut rows = vec![0; experts];
     ids.iter().flatten().filter(|id| **id >= 0).for_each(|id| rows[*id as usize] += 1);
@@ -347,7 +347,7 @@ fn token(draw: &mut Draw, experts: usize, top_k: usize, groups: Option<usize>, g
     ids
 }
 
-/// Spaces of all kinds, some of them more than once.
+/// A list of spaces of all kinds, some of them more than once.
 fn spaces(draw: &mut Draw, chunked: bool, once: bool) -> Vec<SpaceTable> {
     let mut height = |least: usize| [1, 2, 3, 8, 16, 100, 128][draw.within(least, 6)] as u32;
     let mut spaces = vec![

@@ -1,4 +1,4 @@
-//! Launches that choose their number of chunks.
+//! Cases of launches that choose their number of chunks.
 
 use super::case::{Case, Draw};
 use super::launch::CaseKernel;
@@ -34,7 +34,7 @@ pub(super) fn choosing(seed: u64) -> Case {
     Case { capacity: Some(capacity.max(1)), ..case }
 }
 
-/// The maximum number of rows that a rank receives in a chunk, if there are `chunks` chunks.
+/// The maximum number of rows that any rank receives in any chunk, if the launch has `chunks` chunks.
 pub(super) fn fullest(case: &Case, chunks: usize) -> usize {
     let (kernel, route) = (CaseKernel::new(case), case.route().expect("the ids make a route"));
     let chunks = RouteChunks::new(&kernel.tables.in_chunks(chunks), &route, &kernel.sizes);

@@ -1,4 +1,4 @@
-//! Launches without a valid route: all ranks find the same fault, before anything is sent.
+//! Tests of launches without a valid route: all ranks find the same fault, before anything is sent.
 
 use hpmoe_kernels::{Rank, Route, RouteError};
 
@@ -59,7 +59,7 @@ fn all_ranks_find_the_same_faulty_id() {
     }
 }
 
-/// A fault is found in any of a rank's counts.
+/// Checks that a fault is found in any of a rank's counts.
 #[test]
 fn a_fault_in_any_count_is_found() {
     for experts in [1, 2, 3, 21, 22, 43, 44, 64, 65, 342, 682] {
@@ -83,7 +83,7 @@ fn a_fault_in_any_count_is_found() {
     }
 }
 
-/// A token may have an id twice in any two slots.
+/// Checks that a repeated id is found in any two slots of a token.
 #[test]
 fn an_id_is_found_twice_at_any_distance() {
     for top_k in [2, 3, 4, 5, 8, 9] {
@@ -147,7 +147,7 @@ fn all_ranks_find_the_same_lack_of_room() {
     }
 }
 
-/// The words of a head: index, valid value, and whether a kernel compares the word.
+/// The words of a kept route's head: index, valid value, and whether a kernel compares the word.
 fn head_words(case: &Case) -> [(usize, i32, bool); KEPT_HEAD] {
     let sizes = [case.ranks, 0, case.experts, case.top_k, 0, 0].map(|size| size as i32);
     let group_slots = case.groups.map_or(0, |groups| case.top_k / groups) as i32;
@@ -161,7 +161,8 @@ fn head_words(case: &Case) -> [(usize, i32, bool); KEPT_HEAD] {
     })
 }
 
-/// A kept route that does not fit the launch: all ranks name its rank, and the word of the head that differs.
+/// Checks that all ranks name the same rank and the same word if the head of a rank's kept route does not fit the
+/// launch.
 #[test]
 fn all_ranks_find_the_same_other_head() {
     let taking = |seed: u64| {
@@ -235,7 +236,7 @@ fn all_ranks_find_the_same_other_head() {
     }
 }
 
-/// A rank with another placement is found by all ranks, before a row is sent.
+/// Checks that all ranks find, before a row is sent, which rank has another placement.
 #[test]
 fn all_ranks_find_the_same_other_placement() {
     let mut found = 0;
@@ -262,7 +263,7 @@ fn all_ranks_find_the_same_other_placement() {
     assert!(found > 0);
 }
 
-/// A launch without a valid route clears a route that was kept in the same memory.
+/// Checks that a launch without a valid route invalidates the route that was kept in the same memory.
 #[test]
 fn a_refused_route_is_not_kept() {
     for seed in 0..cases().end / 4 {
@@ -285,7 +286,7 @@ fn a_refused_route_is_not_kept() {
     }
 }
 
-/// If one count of a rank never arrives, cores give up and name the rank.
+/// Checks that cores give up and name the rank if one count of that rank never arrives.
 #[test]
 fn a_rank_that_sends_no_counts_is_named() {
     const RANK: Rank = Rank::new(1);
@@ -319,8 +320,8 @@ fn a_rank_that_sends_no_counts_is_named() {
     });
 }
 
-/// Checks that the first vector core reports that there is no route, and that the other cores found it out, too, or
-/// were stopped while they waited. A core that found it out counts one more launch without a route.
+/// Checks that the first vector core reports that there is no route, and that each other core found it out, too, or was
+/// stopped while it waited. A core that found it out counts one more launch without a route.
 fn refused(kernel: &CaseKernel, ended: &Ended, seed: u64) {
     let states = ended.states();
     let (matrix, vector) = states.split_at(states.len() / 3);

@@ -1,4 +1,4 @@
-//! One rank's launch of the kernel that makes a route, in memory of its own.
+//! Launches the kernel that makes a route on one rank, in separate memory.
 
 use std::collections::HashMap;
 use std::sync::atomic::AtomicI32;
@@ -25,13 +25,13 @@ use crate::tables::{
 };
 use crate::testing::{TABLES, tensor};
 
-/// Counts from this number on are faults.
+/// The smallest number that counts as a fault instead of a count.
 pub(super) const FAULT_COUNT: i32 = 1 << 22;
 
-/// Words in the head of a kept route.
+/// Number of words in the head of a kept route.
 pub(super) const KEPT_HEAD: usize = size_of::<HpmoeKeptHead>() / 4;
 
-/// Launches without a route before the one under test.
+/// Number of launches without a route before the one under test.
 pub(super) const UNROUTED_BEFORE: u32 = 7;
 
 fn kernel(bare: bool) -> &'static KernelLibrary {
@@ -43,18 +43,18 @@ fn kernel(bare: bool) -> &'static KernelLibrary {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kept {
     No,
-    /// It keeps the route that it makes.
+    /// The kernel keeps the route that it makes.
     Keeps,
-    /// It takes a route that the host has kept.
+    /// The kernel takes a route that the host has kept.
     Takes,
 }
 
-/// The kernel of a case.
+/// The kernel of a case, with its settings.
 pub(super) struct CaseKernel {
     pub(super) tables: KernelTables,
     pub(super) sizes: RankSizes,
     pub(super) plan: MemoryPlan,
-    /// How long a core waits, in cycles of 20 ns.
+    /// Maximum time that a core waits, in cycles of 20 ns.
     pub(super) time_limit: u64,
     kept: Kept,
     /// A wrong word in the head of this rank's kept route: its index and value.
@@ -175,7 +175,7 @@ impl CaseKernel {
         }
     }
 
-    /// The tables for the number of chunks that ranks count.
+    /// The tables for the number of chunks in which ranks count rows.
     pub(super) fn counted(&self) -> KernelTables {
         self.tables.in_chunks(self.sizes.counted_chunks())
     }
@@ -193,7 +193,7 @@ pub(super) struct Ended {
 }
 
 impl Ended {
-    /// The record of the first vector core.
+    /// The record of the first vector core, which names the fault if there is no route.
     pub(super) fn fault(&self) -> &HpmoeRecord {
         &self.records[self.records.len() / 3]
     }
@@ -203,7 +203,7 @@ impl Ended {
     }
 }
 
-/// Counts of a rank as they are sent, without the sign.
+/// A rank's counts as they are sent, but without the launch's sign.
 pub(super) fn counts(case: &Case, chunks: &RouteChunks<'_>, rank: Rank) -> Vec<i32> {
     let of_places = |route: &Route| route.experts().map(|e| route.pair(rank, e).rows).collect::<Vec<_>>();
     let each = chunks.routes().iter().flat_map(|route| match &case.placement {
@@ -218,7 +218,7 @@ pub(super) fn counts(case: &Case, chunks: &RouteChunks<'_>, rank: Rank) -> Vec<i
     each.chain(once).map(|rows| rows as i32).collect()
 }
 
-/// Launches one rank by itself: `counts` are the counts of the other ranks.
+/// Launches one rank without its peers. `counts` are the counts that the peers would send.
 pub(super) fn run(
     case: &Case,
     kernel_of: &CaseKernel,
@@ -277,7 +277,7 @@ pub(super) fn run(
     ended
 }
 
-/// A rank's heap, as a region for kernels.
+/// The memory region of a rank's heap, for the host's checks.
 pub(super) fn heap_region(heap: &mut LineMemory, rank: Rank) -> MemoryRegion {
     MemoryRegion {
         name: "heap",
@@ -392,18 +392,18 @@ pub(super) fn launch(
     Ended { outcome, tables, records: records.to_vec(), sent: Vec::new() }
 }
 
-/// Memory with these values.
+/// Memory that starts with these values.
 fn filled<T: bytemuck::Pod>(values: &[T]) -> LineMemory {
     let mut memory = LineMemory::zeroed(size_of_val(values).max(1));
     memory.write(0, values);
     memory
 }
 
-/// A table that only kernels make: the number of the rank's non-empty slots.
+/// Name of a table that only kernels make: the number of the rank's non-empty slots.
 const SENT: &str = "slots sent";
 
-/// Each table that the device made, next to the host's: name, expected and actual bytes. The device's tables may have
-/// unused room.
+/// Compares each table that the device made with the host's: name, expected bytes, actual bytes. The device's tables
+/// may be longer, because they have unused room.
 fn compared(
     device: &mut RankTables,
     expected: &mut RankTables,
@@ -430,7 +430,7 @@ fn compared(
     tables
 }
 
-/// The words up to the last one that is not in `of`.
+/// The words of `bytes` up to the last one that is not in `of`.
 fn trimmed(bytes: &[u8], of: &[i32]) -> Vec<u8> {
     let words: &[i32] = bytemuck::cast_slice(bytes);
     let end = words.iter().rposition(|word| !of.contains(word)).map_or(0, |last| last + 1);

@@ -1,4 +1,4 @@
-//! The largest routes that a kernel makes: exactly as large as the device library's limits.
+//! Tests with the largest routes that a kernel makes: exactly at the device library's limits.
 
 use super::case::{Case, Draw};
 use super::launch::{CaseKernel, Kept, run};
@@ -41,7 +41,7 @@ fn launched(case: &Case, kernel: &CaseKernel, route: &Route, counts: &[Vec<i32>]
     run(case, kernel, route, rank, counts, 5).outcome
 }
 
-/// Checks that the largest case works and that the larger one breaks the rule.
+/// Checks that the largest case works, and that the larger one breaks the rule `rule`.
 fn at_most(largest: &Case, larger: &Case, rule: &str) {
     for (case, broken) in [(largest, false), (larger, true)] {
         let route = case.route().expect("the ids make a route");
@@ -112,7 +112,7 @@ fn experts_have_so_many_tiles_in_the_order_of_their_rows() {
     at_most(&case(1, 1, 1, 2048, 7), &case(1, 1, 1, 2049, 7), "tiles <= MOST_ROUTE_TILES");
 }
 
-/// Two ranks with 32 experts; the experts of a token are far apart.
+/// A case of two ranks with 32 experts, in which the experts of a token are far apart.
 fn spread(top_k: usize, tokens: usize, chunks: usize, once: bool) -> Case {
     let experts = 32;
     let id = |rank: usize, slot: usize| ((slot / top_k * 7 + slot % top_k * 5 + rank) % experts) as i32;
@@ -126,7 +126,7 @@ fn spread(top_k: usize, tokens: usize, chunks: usize, once: bool) -> Case {
     case
 }
 
-/// Checks that each rank of a case makes the host's tables.
+/// Checks that each rank of a case makes the same tables as the host.
 fn has_tables_of_host(case: &Case, kept: Kept, name: &str) {
     let route = case.route().expect("the ids make a route");
     let kernel = CaseKernel::with_kept(case, kept);
@@ -142,8 +142,8 @@ fn has_tables_of_host(case: &Case, kept: Kept, name: &str) {
     }
 }
 
-/// So many slots that a core keeps none of them and processes them in several blocks: with one part, two parts, and
-/// chunks.
+/// Checks cases with so many slots that a core keeps none of them on chip, and processes them in several blocks: with
+/// one part, two parts, and chunks.
 #[test]
 fn slots_that_are_not_kept_are_picked_again() {
     for (once, chunks) in [(false, 1), (true, 1), (false, 3)] {
@@ -151,7 +151,7 @@ fn slots_that_are_not_kept_are_picked_again() {
     }
 }
 
-/// Of six cores, five count nine experts: the fifth counts one, and the sixth none.
+/// Checks a case of nine experts on six cores: five cores count experts, the fifth only one, and the sixth none.
 #[test]
 fn cores_behind_those_that_count_have_no_experts() {
     for (once, chunks) in [(true, 1), (false, 3)] {
@@ -162,7 +162,7 @@ fn cores_behind_those_that_count_have_no_experts() {
     }
 }
 
-/// A block of slots ends at the end of a token, even if more slots would fit.
+/// Checks that a block of slots ends at the end of a token, even if more slots would fit.
 #[test]
 fn tokens_are_sent_once_whatever_block_of_slots_they_are_in() {
     for top_k in [5, 12] {
@@ -170,7 +170,7 @@ fn tokens_are_sent_once_whatever_block_of_slots_they_are_in() {
     }
 }
 
-/// Slots of chunks are kept by expert: those that a core picks again, and runs that are longer than a copy.
+/// Checks the order of slots by expert in chunks: for slots that a core reads again, and for runs longer than one copy.
 #[test]
 fn kept_slots_of_chunks_are_those_of_the_host() {
     let mut long = case(1, 2, 2, 20_000, 7);

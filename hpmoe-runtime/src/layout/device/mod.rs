@@ -1,4 +1,4 @@
-//! Comparison of the tables that a kernel makes of a route (`include/hpmoe/routing`) with the host's, word by word.
+//! Compares the tables that a kernel makes of a route (`include/hpmoe/routing`) with the host's, word by word.
 
 mod case;
 mod choosing;
@@ -34,7 +34,7 @@ fn counts_of(case: &Case, kernel: &CaseKernel, route: &Route) -> Vec<Vec<i32>> {
     route.ranks().into_iter().map(|rank| launch::counts(case, &chunks, rank)).collect()
 }
 
-/// The ranks of a case whose launches are compared: one or two, because a case has up to 256.
+/// The ranks of a case whose launches are compared. These are one or two ranks, because a case has up to 256.
 fn compared(case: &Case, draw: &mut Draw) -> Vec<Rank> {
     let mut ranks = vec![Rank::new(draw.below(case.ranks))];
     if case.experts < 32 {
@@ -66,8 +66,8 @@ fn compare(case: &Case, seed: u64) {
     }
 }
 
-/// Checks that all cores of a rank left with a route. The route was the last thing that they waited for. Kernels read
-/// ids only if a slot of the rank is empty.
+/// Checks that all cores of a rank finished with a route, that the route was the last thing that they waited for, and
+/// that the kernel reads ids exactly if a slot of the rank is empty.
 fn done(case: &Case, rank: Rank, kernel: &CaseKernel, ended: &Ended, what: &str) {
     assert!(ended.states().iter().all(|state| *state == HPMOE_DONE), "{what}: {:?}", ended.states());
     let looks = case.ids[rank.id()].iter().any(|id| *id < 0);
@@ -106,13 +106,13 @@ fn device_tables_are_those_of_the_host() {
     compare_all(Case::new);
 }
 
-/// Experts are anywhere, some of them in several places.
+/// Compares tables for placements with experts on random ranks, some of them in several places.
 #[test]
 fn device_tables_of_a_placement_are_those_of_the_host() {
     compare_all(Case::placed);
 }
 
-/// Launches choose the smallest number of chunks that fits, with and without a placement.
+/// Compares tables of launches that choose the smallest number of chunks that fits, with and without a placement.
 #[test]
 fn device_tables_of_chosen_chunks_are_those_of_the_host() {
     let found = [const { AtomicU64::new(0) }; 4];
@@ -126,7 +126,8 @@ fn device_tables_of_chosen_chunks_are_those_of_the_host() {
     assert!(cases().end < CASES || found.iter().all(|found| *found > 10), "1, 2, 4, 8 chunks: {found:?}");
 }
 
-/// Kept routes equal the host's, word by word, and tables made from the host's kept route equal those made from ids.
+/// Checks that kept routes equal the host's word by word, and that tables made from a kept route equal those made from
+/// ids.
 #[test]
 fn kept_routes_are_those_of_the_host() {
     let mut found = [0; 4];
@@ -160,7 +161,7 @@ fn kept_routes_are_those_of_the_host() {
     assert!(cases().end < CASES || found.iter().all(|found| *found > 0), "1, 2, 4, 8 chunks: {found:?}");
 }
 
-/// Ranks exchange counts in one launch after another, in the same memory, with other tokens each time.
+/// Checks that ranks exchange counts correctly launch after launch, in the same memory and with other tokens each time.
 #[test]
 fn ranks_exchange_counts_launch_after_launch() {
     for seed in 0..cases().end / 100 {

@@ -7,13 +7,14 @@ use crate::layout::stamps::{CLOCK_ROUNDS, RankStamps};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct ClockOffset {
-    /// The estimated offset. It assumes that a message takes equally long in both directions.
+    /// Estimated number of cycles by which the rank's counter is ahead of rank 0's. It assumes that messages take the same time in both
+    /// directions.
     pub ahead: i64,
-    /// The maximum error of the estimate: half of the round trip.
+    /// Maximum error of the estimate in cycles: half of the round trip.
     pub within: i64,
 }
 
-/// The offset of a rank's clock, by the fastest of the rounds; `None` if no round was completed.
+/// The offset of a rank's clock, from the fastest of the rounds; `None` if no round was completed.
 pub(super) fn offset(stamps: &[RankStamps], rank: usize) -> Option<ClockOffset> {
     if rank == 0 {
         return Some(ClockOffset { ahead: 0, within: 0 });
@@ -32,7 +33,8 @@ pub(super) fn offset(stamps: &[RankStamps], rank: usize) -> Option<ClockOffset> 
 pub(super) mod tests {
     use super::*;
 
-    /// The stamps of rank 0 and of a rank whose clock is `ahead`; one way takes 10 cycles, and 4 in the third round.
+    /// Sets the clock stamps of rank 0 and of a rank whose clock is ahead by `ahead` cycles. A message takes 10 cycles, or 4 in the third
+    /// round; the reply of the fifth round takes 30.
     pub(in super::super) fn exchange(stamps: &mut [RankStamps], rank: usize, ahead: u64) {
         for all in stamps.iter_mut() {
             all.clocks = vec![HpmoeClock::default(); 3 * CLOCK_ROUNDS];

@@ -16,8 +16,8 @@ const CYCLE_NS: i64 = 20;
 
 /// The times at which each core ran its tiles in the last launch of a row, from time stamps that the kernel recorded.
 ///
-/// A time stamp is taken by the core's scalar unit. That unit issues instructions to the pipes and goes on before they
-/// have finished, so it can be ahead by up to about one tile.
+/// A core's scalar unit takes the time stamps. It issues instructions to the pipes and continues before they have
+/// finished, so a time stamp can be early by up to about one tile.
 ///
 /// [`write`](Self::write) uses the same format as `hpmoe simulate --trace`.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -37,7 +37,7 @@ pub struct Trace {
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct RankTrace {
-    /// Matrix cores first.
+    /// The cores, matrix cores first.
     pub cores: Vec<CoreTrace>,
     /// The offset of this rank's clock from rank 0's. If it is unknown (`None`), the rank's times are those of its own
     /// clock.
@@ -79,7 +79,7 @@ pub struct TileTrace {
     pub column: u32,
     /// Time at which the core reached the tile.
     pub came_ns: i64,
-    /// How long the core waited for the tile's dependencies.
+    /// Time that the core waited for the tile's dependencies.
     pub waited_ns: i64,
     /// Time from reaching the tile to continuing after it, including the wait.
     pub lasted_ns: i64,
@@ -117,8 +117,8 @@ impl Trace {
 }
 
 impl CoreTrace {
-    /// The trace of core number `core`, counting matrix cores first. `ns` converts cycles of the core's clock to the
-    /// trace's time.
+    /// The trace of core number `core` (matrix cores first). `ns` converts cycles of the core's clock to nanoseconds on
+    /// the trace's clock.
     fn new(tables: &KernelTables, core: usize, stamps: &CoreStamps, ns: impl Fn(u64) -> i64) -> Self {
         let aic = tables.aic as usize;
         let (kind, number) = if core < aic { ("AIC", core) } else { ("AIV", core - aic) };
@@ -148,7 +148,7 @@ impl CoreTrace {
     }
 }
 
-/// How many tiles have a time stamp, and how many have none.
+/// Prints how many tiles have a time stamp, and how many have none.
 impl fmt::Display for Trace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let kept: usize = self.cores().map(|core| core.tiles.len()).sum();

@@ -83,13 +83,13 @@ impl Trace {
     }
 }
 
-/// Microseconds, which JSON represents with exact digits.
+/// A time in microseconds, with three decimals.
 fn us(ns: i64) -> String {
     let sign = if ns < 0 { "-" } else { "" };
     format!("{sign}{}.{:03}", ns.unsigned_abs() / 1_000, ns.unsigned_abs() % 1_000)
 }
 
-/// A text of JSON.
+/// A text as a JSON string.
 fn quoted(text: &str) -> String {
     let mut quoted = String::from("\"");
     for character in text.chars() {
