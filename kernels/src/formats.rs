@@ -50,7 +50,7 @@ pub fn e6m2() -> [f32; 256] {
     std::array::from_fn(|code| if code == 255 { f32::NAN } else { number(code) })
 }
 
-/// A number with a sign, `exponent` exponent bits and `fraction` fraction bits, including subnormal numbers.
+/// The number of a code: a sign, then exponent bits with this bias, then fraction bits. Subnormal numbers are included.
 fn minifloat(code: usize, exponent_bits: u32, fraction_bits: u32, bias: i32) -> f32 {
     let fraction = (code & ((1 << fraction_bits) - 1)) as f32 / (1 << fraction_bits) as f32;
     let exponent = (code >> fraction_bits & ((1 << exponent_bits) - 1)) as i32;

@@ -64,7 +64,8 @@ fn escaped(text: &str, stays: fn(char) -> bool) -> Cow<'_, str> {
     Cow::Owned(safe)
 }
 
-/// Controls of ASCII and Latin-1, and the characters of Unicode that end lines, are not seen or turn the direction of writing.
+/// Whether a terminal may act on a character: ASCII and Latin-1 controls, and Unicode characters that end lines, are invisible or change
+/// the direction of writing.
 fn acts_on_terminals(char: char) -> bool {
     char.is_control()
         || matches!(char, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
@@ -95,7 +96,7 @@ mod tests {
         assert!(matches!(printable_source("fn f() {\r\n\t1\n}"), Cow::Borrowed(_)));
     }
 
-    /// No text controls a terminal afterwards.
+    /// Checks that no character that a terminal may act on is left.
     #[test]
     fn nothing_that_acts_is_left() {
         let all: String = ('\0'..=char::MAX).collect();

@@ -1,4 +1,4 @@
-//! The interface between host and kernel, as `include/hpmoe/abi.h` of the device library describes it.
+//! The interface between host and kernel: bindings of the device library's `include/hpmoe/abi.h`.
 
 // Made by bindgen; `tests/all/bindings.rs` says how to renew it.
 #[rustfmt::skip]

@@ -2,7 +2,7 @@
 
 /// The smallest normal number.
 const TINY: f32 = f32::MIN_POSITIVE;
-/// √(1/2), from which mantissas begin.
+/// Bits of √(1/2), the least mantissa.
 const ROOT_OF_HALF: u32 = 0x3f35_04f3;
 /// (ln(1 + f) - f + f²/2) / f³ for 1 + f between √(1/2) and √2, highest power first.
 #[expect(clippy::excessive_precision, reason = "the documented digits")]

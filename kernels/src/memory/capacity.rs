@@ -2,8 +2,8 @@
 
 use super::KernelSizes;
 
-/// The least number of rows that each rank has room for if launches choose their number of chunks, unless no routing brings
-/// that many.
+/// Minimum number of rows that each rank has room for if launches choose their number of chunks. If no routing brings that many rows, it is
+/// the most that any routing brings.
 const FEW_ROWS: usize = 4096;
 
 /// Default number of rows of each chunk that a rank has room for, if the group does not set it.
@@ -21,7 +21,7 @@ pub fn default_capacity(sizes: &KernelSizes, ranks: usize) -> usize {
     }
 }
 
-/// The rule of [`default_capacity`], as a text.
+/// Text that explains the rule of [`default_capacity`].
 #[must_use]
 pub fn capacity_rule(sizes: &KernelSizes, ranks: usize) -> &'static str {
     match default_capacity(sizes, ranks) == most_rows(sizes, ranks) {
@@ -35,7 +35,7 @@ fn most_rows(sizes: &KernelSizes, ranks: usize) -> usize {
     ranks.saturating_mul(sizes.chunk_tokens_of_fewest()).saturating_mul(sizes.rows_of_a_token(ranks))
 }
 
-/// Rows of each chunk that a rank receives if all ranks have `TOKENS` tokens and all ranks receive the same number of rows.
+/// Number of rows that each rank receives in a chunk if all ranks have `TOKENS` tokens and the load is even.
 #[must_use]
 pub fn balanced_rows(sizes: &KernelSizes) -> usize {
     sizes.chunk_tokens().saturating_mul(sizes.top_k)

@@ -3,7 +3,7 @@
 use super::{Grid, RankSizes, SpaceTable};
 use crate::abi::HPMOE_ONCE_TILES;
 
-/// Numbers of the counters within a set. A rank has two sets, which launches use in turn.
+/// Numbers of the counters within a set. A rank has two sets, and launches alternate between them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CounterNumbers {
     /// Number of the first counter of each array.
@@ -13,7 +13,7 @@ pub struct CounterNumbers {
 }
 
 impl CounterNumbers {
-    /// Numbers the counters, one array after the other.
+    /// Assigns numbers to all counters, one array after the other.
     #[must_use]
     pub fn new(arrays: &[Grid], spaces: &[SpaceTable], sizes: &RankSizes) -> Self {
         let mut count = 0_u32;
@@ -35,14 +35,14 @@ impl CounterNumbers {
     }
 }
 
-/// Counters of an array: enough for all launches.
+/// Number of counters of an array that is enough for all launches.
 fn length(grid: Grid, spaces: &[SpaceTable], sizes: &RankSizes) -> u32 {
     let of_launches = sizes.of_launches().map(|sizes| length_of_launch(grid, spaces, &sizes));
     of_launches.max().map_or(0, |length| u32::try_from(length).unwrap_or(u32::MAX))
 }
 
-/// Counters of an array in launches of one number of chunks; each chunk has its own. Row tiles of a rank are at most `capacity / height` full
-/// ones, and a short one for each expert.
+/// Number of counters of an array in launches of one number of chunks. Each chunk has its own counters. A rank has at most `capacity /
+/// height` full row tiles, and a short one per expert.
 fn length_of_launch(grid: Grid, spaces: &[SpaceTable], sizes: &RankSizes) -> usize {
     let length = match grid {
         Grid::RowTiles { space, columns } => {

@@ -42,7 +42,7 @@ pub enum Storage {
 }
 
 impl Storage {
-    /// Whether the caller passes the tensor to the launch.
+    /// Whether the tensor is an argument of the launch.
     #[must_use]
     pub const fn is_argument(self) -> bool {
         matches!(self, Self::Argument | Self::Shared)

@@ -3,7 +3,7 @@
 use super::{CounterNumbers, KernelShape, LINE, RankSizes, Storage, TensorShape};
 use crate::abi::HPMOE_DIGEST_WORDS;
 
-/// Bytes of a rank's digest, a block.
+/// Bytes of the digest of a rank's placement: one block.
 const DIGEST_BYTES: usize = HPMOE_DIGEST_WORDS as usize * size_of::<i32>();
 
 /// Words of the symmetric heap that follow its tensors, in this order.
@@ -76,18 +76,17 @@ impl Word {
     }
 }
 
-/// The places of tensors, counters and words, which are the same on every rank. Offsets are in bytes, and multiples of a
-/// line.
+/// The layout of a rank's memory: where tensors, counters and words lie. It is the same on every rank. All offsets are in bytes, and
+/// multiples of a line.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MemoryPlan {
-    /// Offset of each tensor in the workspace or the heap; zero for arguments that lie only in the caller's memory.
+    /// Offset of each tensor in the workspace or the heap; 0 for arguments that are only in the caller's memory.
     pub tensors: Vec<usize>,
-    /// Bytes of each tensor in the workspace or the heap.
+    /// Number of bytes that each tensor takes in the workspace or the heap.
     pub tensor_bytes: Vec<usize>,
     /// The numbers of the counters within a set.
     pub counters: CounterNumbers,
-    /// Offset and bytes in the heap of each word of [`Word::ALL`]. The heap is zero from the first of them on when it is
-    /// new.
+    /// Offset and size in the heap of each kind of word, in the order of [`Word::ALL`]. A new heap is zero from the first word on.
     pub words: [(usize, usize); Word::ALL.len()],
     /// Bytes of the heap.
     pub heap: usize,
@@ -122,7 +121,7 @@ impl MemoryPlan {
         self.words[word as usize].0
     }
 
-    /// Bytes of a word.
+    /// Number of bytes of all words of this kind.
     #[must_use]
     pub const fn bytes(&self, word: Word) -> usize {
         self.words[word as usize].1
@@ -141,7 +140,7 @@ impl MemoryPlan {
     }
 }
 
-/// Bytes that a tensor has in the workspace or the heap.
+/// Number of bytes that a tensor takes in the workspace or the heap.
 fn tensor_bytes(tensor: &TensorShape<'_>, sizes: &RankSizes) -> usize {
     let rows = match tensor.storage {
         Storage::Workspace | Storage::Symmetric => sizes.rows(tensor.row_kind),
@@ -151,7 +150,7 @@ fn tensor_bytes(tensor: &TensorShape<'_>, sizes: &RankSizes) -> usize {
     rows.saturating_mul(tensor.row_bytes())
 }
 
-/// Assigns offsets one after another. Offsets stop at the largest multiple of a line instead of overflowing.
+/// Assigns offsets one after another. Instead of overflowing, they stop at the largest multiple of a line.
 #[derive(Default)]
 pub struct OffsetAllocator(usize);
 
@@ -172,7 +171,7 @@ impl OffsetAllocator {
 
 const LAST: usize = usize::MAX / LINE * LINE;
 
-/// Bytes, rounded up to whole lines.
+/// A number of bytes, rounded up to whole lines.
 pub(super) fn in_lines(bytes: usize) -> usize {
     bytes.checked_next_multiple_of(LINE).unwrap_or(LAST)
 }

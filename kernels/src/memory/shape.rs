@@ -7,28 +7,28 @@ use crate::route::{COUNT_LINE, chunk_counts, chunk_tokens, most_of_a_token};
 /// Sizes of the layer that a kernel is built for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct KernelSizes {
-    /// `EXPERTS`: logical experts, which ids name.
+    /// `EXPERTS`: number of logical experts; ids name logical experts.
     pub experts: usize,
-    /// `SPARE`: places for experts on each rank beyond its share.
+    /// `SPARE`: number of places for experts on each rank beyond its even share.
     pub spare: usize,
-    /// `TOP_K`: experts of each token.
+    /// `TOP_K`: number of experts per token.
     pub top_k: usize,
-    /// `TOKENS`: most tokens of one rank.
+    /// `TOKENS`: maximum number of tokens per rank.
     pub tokens: usize,
     /// Number of chunks that each rank's tokens are divided into; at least 1.
     pub chunks: usize,
-    /// Largest number of chunks if launches choose it, a power of two; `None` if it is a constant.
+    /// Maximum number of chunks, a power of two, if launches choose the number; `None` if it is a constant.
     pub chunks_at_most: Option<usize>,
     /// Number of expert groups if routing is group-limited (every token picks the same number of experts from each group); 1
     /// otherwise.
     pub groups: usize,
-    /// Whether a kernel that makes its route and chooses the number of chunks counts the rows of the largest number, also if no launch needs
-    /// it: it keeps its route for other kernels or takes a kept one, or its sums add up by parts of the tokens.
+    /// Whether a kernel that makes its route and chooses the number of chunks always counts rows in the largest number of chunks, even if
+    /// no launch needs so many. This is so if the kernel keeps its route, takes a kept one, or adds up sums by parts of the tokens.
     pub counts_parts: bool,
 }
 
 impl KernelSizes {
-    /// Number of physical experts of each of `ranks` ranks, including places that stay empty.
+    /// Number of places for experts on each of `ranks` ranks, including places that stay empty.
     #[must_use]
     pub const fn local_experts(&self, ranks: usize) -> usize {
         crate::local_experts(self.experts, self.spare, ranks)
@@ -45,7 +45,7 @@ impl KernelSizes {
         chunk_tokens(self.tokens, self.chunk_counts().next().unwrap_or(1), self.chunks_at_most)
     }
 
-    /// Maximum number of rows of a token that one rank receives.
+    /// Maximum number of rows that one rank receives for one token.
     pub(super) fn rows_of_a_token(&self, ranks: usize) -> usize {
         most_of_a_token((self.experts, self.spare), self.top_k, self.groups, ranks)
     }
@@ -67,11 +67,11 @@ pub struct KernelShape<'a> {
     pub time_stamps: bool,
     /// Whether the kernel makes its route; ranks then exchange counts.
     pub makes_route: bool,
-    /// Tensors by number.
+    /// Tensors; their indices are the tensors' numbers.
     pub tensors: Vec<TensorShape<'a>>,
-    /// Iteration spaces by number.
+    /// Iteration spaces; their indices are the spaces' numbers.
     pub spaces: Vec<SpaceTable>,
-    /// Arrays of readiness counters by number.
+    /// Arrays of readiness counters; their indices are the arrays' numbers.
     pub counters: Vec<Grid>,
 }
 
@@ -84,13 +84,13 @@ pub struct TensorShape<'a> {
     pub element: ElementType,
     /// Elements per row.
     pub columns: u32,
-    /// Elements from the start of one row to the start of the next; at least `columns`.
+    /// Distance between the starts of consecutive rows, in elements; at least `columns`.
     pub pitch: u32,
     /// The kind of the rows.
     pub row_kind: RowKind,
-    /// The memory that holds it.
+    /// The memory that holds the tensor.
     pub storage: Storage,
-    /// Whether the taskflow writes it.
+    /// Whether the taskflow writes the tensor.
     pub writable: bool,
 }
 
@@ -109,8 +109,8 @@ impl KernelShape<'_> {
         self.tensors.iter().any(|tensor| tensor.row_kind == RowKind::Once)
     }
 
-    /// Distance between the counts of consecutive ranks, in words. A rank has one count for each place of the group and each chunk, of
-    /// the most that a launch may have, or two if tokens are sent once.
+    /// Distance between the counts of consecutive ranks, in words. A rank has one count (two if tokens are sent once) for each place of the
+    /// group and each chunk, for the largest number of chunks that a launch may have.
     #[must_use]
     pub fn count_pitch(&self, ranks: usize) -> usize {
         let parts = if self.sends_once() { 2 } else { 1 };

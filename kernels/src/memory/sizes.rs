@@ -1,4 +1,4 @@
-//! Rows of each kind of tensor.
+//! Numbers of rows of each kind of tensor.
 
 use super::{CHUNK_BUFFERS, KernelSizes, RowKind, default_capacity};
 use crate::route::{ChosenChunks, KeptWords, chunk_counts, chunk_tokens};
@@ -6,19 +6,19 @@ use crate::route::{ChosenChunks, KeptWords, chunk_counts, chunk_tokens};
 /// The sizes that determine the maximum number of rows of each kind of tensor. They are the same on every rank of a group.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RankSizes {
-    /// Ranks of the group.
+    /// Number of ranks in the group.
     pub ranks: usize,
-    /// Logical experts.
+    /// Number of logical experts.
     pub experts: usize,
-    /// Physical experts per rank.
+    /// Number of places for experts on each rank.
     pub local_experts: usize,
-    /// Experts per token.
+    /// Number of experts per token.
     pub top_k: usize,
     /// Number of chunks that each rank's tokens are divided into.
     pub chunks: usize,
-    /// Largest number of chunks if launches choose it; `None` if it is a constant.
+    /// Maximum number of chunks if launches choose the number; `None` if it is a constant.
     pub chunks_at_most: Option<usize>,
-    /// Whether a kernel that makes its route and chooses the number of chunks counts the rows of the largest number.
+    /// Whether a kernel that makes its route and chooses the number of chunks always counts rows in the largest number of chunks.
     pub counts_parts: bool,
     /// Maximum number of tokens per rank.
     pub tokens: usize,
@@ -26,7 +26,7 @@ pub struct RankSizes {
     pub chunk_tokens: usize,
     /// The maximum number of rows that one rank receives for one token.
     pub token_rows: usize,
-    /// Rows per chunk that a rank has room to receive.
+    /// Number of received rows of each chunk that a rank has room for.
     pub capacity: usize,
     /// Whether ranks are processes. If so, the heap also has room for the caller's tensors that peers write.
     pub processes: bool,
@@ -69,7 +69,7 @@ impl RankSizes {
         })
     }
 
-    /// The largest number of chunks that a launch needs.
+    /// The largest number of chunks that any launch needs.
     #[must_use]
     pub fn most_chunks(&self) -> usize {
         self.of_launches().last().map_or(self.chunks, |sizes| sizes.chunks)
@@ -91,35 +91,35 @@ impl RankSizes {
         self.chunks_at_most.is_some() && self.counted_chunks() > 1
     }
 
-    /// How launches cut their tokens; `None` if the number of chunks is a constant.
+    /// How launches divide tokens into chunks if they choose the number of chunks; `None` if that number is a constant.
     #[must_use]
     pub fn chosen_chunks(&self) -> Option<ChosenChunks> {
         self.chunks_at_most.map(|at_most| ChosenChunks { at_most, shared: self.counted_chunks() })
     }
 
-    /// Number of freed words, by which peers say which chunks they no longer read. Launches with different numbers of chunks use different
-    /// words, because the words count chunks.
+    /// Number of a rank's freed words, in which peers count the chunks that they no longer read. There is one word per rank for each number
+    /// of chunks above [`CHUNK_BUFFERS`] that launches can have, because words of different numbers of chunks count different chunks.
     #[must_use]
     pub fn freed_words(&self) -> usize {
         self.of_launches().filter(|sizes| sizes.chunks > CHUNK_BUFFERS).count() * self.ranks
     }
 
-    /// Number of freed words that come before those of launches with this number of chunks.
+    /// Number of freed words before those of launches with this number of chunks.
     #[must_use]
     pub fn freed_words_before(&self) -> usize {
         let fewer = |sizes: &Self| (CHUNK_BUFFERS + 1..self.chunks).contains(&sizes.chunks);
         self.of_launches().filter(fewer).count() * self.ranks
     }
 
-    /// Distance between the counters of consecutive chunks, for blocks of `height` tokens. It is the same for all launches with more than
-    /// one chunk.
+    /// Distance, in counters, between the counters of consecutive chunks, for blocks of `height` tokens. It is the same for all launches
+    /// with more than one chunk.
     #[must_use]
     pub fn blocks(&self, height: u32) -> usize {
         self.stride().div_ceil(height as usize)
     }
 
-    /// Tokens from the first one of an even chunk to that of the odd chunk after it, in tensors of the kernel. The same for all launches of more
-    /// than one chunk.
+    /// Number of rows from an even chunk's first token to the next chunk's, in tensors of the kernel. It is the same for all launches of
+    /// more than one chunk.
     fn stride(&self) -> usize {
         match self.chunks_at_most {
             Some(_) if self.chunks > 1 => self.in_chunks(CHUNK_BUFFERS).chunk_tokens,
@@ -127,8 +127,8 @@ impl RankSizes {
         }
     }
 
-    /// The maximum number of rows of a chunk that a rank receives if each token is sent to it once. These are at most the rows that it
-    /// receives otherwise.
+    /// Maximum number of rows of a chunk that a rank receives if each token is sent to it once. It is never more than the capacity for all
+    /// rows.
     #[must_use]
     pub fn capacity_once(&self) -> usize {
         self.capacity.min(self.ranks.saturating_mul(self.chunk_tokens))
@@ -185,7 +185,7 @@ impl RankSizes {
         KeptWords::new(self.ranks, self.experts, self.top_k, self.kept_chunks(), tokens)
     }
 
-    /// Number of chunks of which a kept route has counts.
+    /// Number of chunks that a kept route has counts for.
     #[must_use]
     pub fn kept_chunks(&self) -> usize {
         self.chunks_at_most.unwrap_or(self.chunks)

@@ -1,4 +1,4 @@
-//! The memory of a launch, line by line.
+//! The memory of a launch as a table with a line per tensor.
 
 use super::plan::in_lines;
 use super::{CHUNK_BUFFERS, KernelShape, MemoryPlan, RankSizes, RowKind, Storage, TensorShape, Word};
@@ -29,11 +29,11 @@ impl fmt::Display for MemoryPlace {
 /// Numbers of rows that a launch has on one rank, over all chunks. The caller's tensors have these numbers of rows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LaunchRows {
-    /// Tokens of the rank.
+    /// Number of tokens of the rank.
     pub tokens: usize,
-    /// Rows that the rank receives.
+    /// Number of rows that the rank receives.
     pub received: usize,
-    /// Rows that the rank receives if each token is sent to it once.
+    /// Number of rows that the rank receives if each token is sent to it once.
     pub once: usize,
 }
 
@@ -44,7 +44,7 @@ pub struct MemoryLine {
     pub name: String,
     /// Number of the tensor in the taskflow; `None` for words.
     pub tensor: Option<usize>,
-    /// The memory that holds it.
+    /// The memory that holds the tensor or the words.
     pub place: MemoryPlace,
     /// The purpose of the memory, as a text.
     pub purpose: &'static str,
@@ -59,13 +59,13 @@ pub struct MemoryLine {
 }
 
 /// The memory of a launch on each rank. Formulae of rows use these letters: `T` tokens of the rank (in the heap and the workspace,
-/// `TOKENS`), `k` experts of each token, `R` ranks, `E` experts, `S` physical experts of a rank, `rows` received rows that a rank has room
+/// `TOKENS`), `k` experts per token, `R` ranks, `E` experts, `S` places for experts on a rank, `rows` received rows that a rank has room
 /// for (in each chunk).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MemoryTable {
     /// All lines: heap, workspace, and then the caller's tensors.
     pub lines: Vec<MemoryLine>,
-    /// Received rows of each chunk that a rank has room for.
+    /// Number of received rows of each chunk that a rank has room for.
     pub capacity: usize,
     /// Bytes of the symmetric heap.
     pub heap: usize,
@@ -105,7 +105,7 @@ impl LaunchRows {
 }
 
 impl MemoryTable {
-    /// The memory of a kernel in a group, with the caller's tensors for the rows of `launch`.
+    /// The table of a kernel's memory in a group. The caller's tensors have the rows of `launch`.
     #[must_use]
     pub fn new(shape: &KernelShape<'_>, sizes: &RankSizes, launch: &LaunchRows) -> Self {
         let plan = MemoryPlan::new(shape, sizes);
@@ -181,7 +181,7 @@ impl MemoryTable {
 const KEPT: &str = "kept for another launch";
 const TAKEN: &str = "kept by another launch";
 
-/// The purpose of a caller's tensor.
+/// The purpose of a caller's tensor, as a text.
 const fn purpose(tensor: &TensorShape<'_>) -> &'static str {
     match (tensor.row_kind.is_kept(), tensor.writable) {
         (true, true) => KEPT,
@@ -223,7 +223,7 @@ fn formula(row_kind: RowKind, sizes: &RankSizes, of_caller: bool) -> String {
     }
 }
 
-/// The number of rows of a tensor of the kernel as a formula, if launches choose a number of chunks up to `most`.
+/// The number of rows of a tensor of the kernel, as a formula, if launches choose up to `most` chunks.
 fn formula_of_any(row_kind: RowKind, most: usize) -> String {
     match row_kind {
         RowKind::Token => format!("{most}·⌈T/{most}⌉"),

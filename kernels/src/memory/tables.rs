@@ -19,9 +19,9 @@ pub enum Grid {
         /// Counters per row tile.
         columns: u32,
     },
-    /// One per expert chunk of the rank.
+    /// One counter per expert chunk of the rank.
     Experts,
-    /// One per block of `height` tokens.
+    /// One counter per block of `height` tokens.
     Blocks {
         /// Tokens per block.
         height: u32,

@@ -177,7 +177,7 @@ pub enum Waits {
     Never,
     /// First, because its scalar code reads operands.
     First,
-    /// After it has started to fill its scratch, and before it reads operands or writes its result.
+    /// After the routine has started to fill its scratch, and before it reads operands or writes its result.
     BehindScratch,
 }
 

@@ -35,7 +35,7 @@ pub enum Host {
     Values(fn(Given<'_>) -> AnyValue),
     /// Multiplies two tiles, and adds the product to the value, if there is one.
     Product(fn(Option<AnyValue>, AnyTile<'_>, AnyTile<'_>) -> AnyValue),
-    /// A computation, in a table built without meanings.
+    /// A computation whose meaning is left out, because the table was built without the feature `meanings`.
     LeftOut,
 }
 

@@ -77,9 +77,9 @@ pub struct Operation {
     /// call has one. `operands` leaves out numbers; a size appears as a shape with that many rows. The result of a
     /// store or a put is the tile that it writes.
     pub shape: fn(operands: &[Shape], element: Option<ElementType>) -> Result<Shape, Misfit>,
-    /// Its meaning on the host.
+    /// The operation's meaning on the host.
     pub host: Host,
-    /// Its code on the device.
+    /// The operation's code on the device.
     pub device: Device,
 }
 

@@ -14,11 +14,11 @@ pub enum Of {
 /// The number of columns of a scratch value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Columns {
-    /// As many as the result has.
+    /// The number of columns of the result.
     OfResult,
-    /// As many as the result has, plus room for two parts that each start at a row's alignment.
+    /// The number of columns of the result, plus room for two parts that each start at a row's alignment.
     InTwoParts,
-    /// A multiple of the columns of a value. Each copy is rounded up to whole repeats of a vector call.
+    /// A multiple of a value's number of columns, which is rounded up to whole repeats of a vector call first.
     Repeats(Of, usize),
     /// One block of 32 bytes per column of a value, with columns rounded up to the row alignment in UB.
     Blocks(Of),
@@ -26,7 +26,7 @@ pub enum Columns {
     Fixed(usize),
     /// A fixed number of columns, in a single row for any number of result rows.
     Once(usize),
-    /// As many as the result has, in a single row.
+    /// The number of columns of the result, in a single row for any number of result rows.
     OnceOfResult,
 }
 
@@ -52,9 +52,9 @@ impl Columns {
     }
 }
 
-/// Numbers of a repeat of a vector call.
+/// Number of f32 that one repeat of a vector call processes.
 const REPEAT: usize = 64;
-/// Numbers of a block of 32 bytes.
+/// Number of f32 in a block of 32 bytes.
 const BLOCK: usize = 8;
-/// Numbers on which rows of values are aligned in UB.
+/// Number of f32 that the length of a row in UB is rounded up to a multiple of.
 const ROW_ALIGN: usize = 16;

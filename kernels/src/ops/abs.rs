@@ -4,7 +4,7 @@ use super::elementwise::ONE_VALUE;
 use crate::Value;
 use crate::op::{Device, Host, Operation, Slot, Spelling, VectorCall};
 
-/// Clears the sign of each number.
+/// The operation `abs`, which clears the sign of each number.
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("abs"),
     host: Host::values(|given| given[0].abs()),

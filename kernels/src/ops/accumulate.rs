@@ -4,7 +4,7 @@ use super::rules::{any_numbers, misshapen, mistyped};
 use crate::op::{Device, ElementType, Host, Misfit, OperandKind, Operation, Shape, Spelling, TaskKind};
 use crate::{Tile, Value};
 
-/// Adds to a tile.
+/// The operation `accumulate`, which adds a value to a tile.
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("accumulate"),
     cores: &[TaskKind::Matrix],

@@ -3,7 +3,7 @@
 use super::elementwise::{ONE_VALUE, one_size, operator};
 use crate::op::{Device, Host, OperandKind, Operation, Scalar, Slot, Spelling, VectorCall};
 
-/// Adds two values of the same size.
+/// The operation `+` for two values.
 pub(super) static VALUES: Operation = Operation {
     spelling: Spelling::Operator('+'),
     operands: &[OperandKind::Value, OperandKind::Value],
@@ -13,14 +13,14 @@ pub(super) static VALUES: Operation = Operation {
     ..ONE_VALUE
 };
 
-/// A value and a number.
+/// The operation `+` for a value and a number.
 pub(super) static NUMBER: Operation = Operation {
     operands: &[OperandKind::Value, OperandKind::Number],
     host: Host::values(|given| &given[0] + given.numbers[0]),
     ..SCALAR
 };
 
-/// A number and a value.
+/// The operation `+` for a number and a value.
 pub(super) static NUMBER_FIRST: Operation = Operation {
     operands: &[OperandKind::Number, OperandKind::Value],
     host: Host::values(|given| given.numbers[0] + &given[0]),

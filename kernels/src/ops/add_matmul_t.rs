@@ -5,7 +5,7 @@ use super::rules::any_numbers;
 use crate::op::{Contracted, Device, ElementType, Host, Misfit, OperandKind, Operation, Shape, Spelling, TaskKind};
 use crate::{CubeElement, Tile, Value};
 
-/// Adds the product of two tiles to a value.
+/// The operation `add_matmul_t`, which adds the product of two tiles to a value.
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("add_matmul_t"),
     cores: &[TaskKind::Matrix],

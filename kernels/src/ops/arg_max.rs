@@ -4,10 +4,10 @@ use super::elementwise::ONE_VALUE;
 use crate::Value;
 use crate::op::{Device, ElementType, Host, Operation, Part, Shape, Spelling, Step};
 
-/// More than any column.
+/// A number that is larger than any column number.
 const NONE: f32 = 16_777_216.0;
 
-/// The first column that equals the largest number.
+/// The operation `arg_max`: the first column whose number equals the row's largest number.
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("arg_max"),
     shape: |operands, _| Ok(Shape { element: ElementType::f32, cols: 1, ..operands[0] }),

@@ -4,7 +4,7 @@ use super::elementwise::ONE_VALUE;
 use crate::Value;
 use crate::op::{Device, Host, OperandKind, Operation, Scalar, Slot, Spelling, VectorCall};
 
-/// A value and a number.
+/// The operation `at_most` for a value and a number.
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("at_most"),
     operands: &[OperandKind::Value, OperandKind::Number],

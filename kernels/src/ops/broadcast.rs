@@ -5,7 +5,7 @@ use super::rules::misshapen;
 use crate::Value;
 use crate::op::{Device, ElementType, Misfit, OperandKind, Operation, Shape, Spelling};
 
-/// A value under a larger type.
+/// The operation `broadcast`, which gives a value a larger type.
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("broadcast"),
     operands: &[OperandKind::Value, OperandKind::Size, OperandKind::Size],

@@ -4,7 +4,7 @@ use super::rules::{any_numbers, mistyped};
 use crate::op::{Device, ElementType, Host, Misfit, OperandKind, Operation, Shape, Spelling, TaskKind};
 use crate::{Float, Value, bf16, f16};
 
-/// Rounds a value.
+/// The operation `cast`, which rounds a value.
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("cast"),
     cores: &[TaskKind::Vector],

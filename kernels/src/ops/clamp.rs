@@ -5,7 +5,7 @@ use super::rules::misshapen;
 use crate::Value;
 use crate::op::{Device, Host, Misfit, OperandKind, Operation, Scalar, Slot, Spelling, VectorCall};
 
-/// A value and two numbers.
+/// The operation `clamp` for a value and two numbers.
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("clamp"),
     operands: &[OperandKind::Value, OperandKind::Number, OperandKind::Number],

@@ -4,7 +4,7 @@ use super::elementwise::ONE_VALUE;
 use crate::Value;
 use crate::op::{Device, Host, Operation, Routine, Sizes, Spelling, Waits};
 
-/// Numbers of columns.
+/// The operation `column_ids`: the number of each column.
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("column_ids"),
     host: Host::values(|given| given[0].column_ids()),

@@ -7,7 +7,7 @@ use crate::op::{
     Columns, Device, ElementType, Host, Misfit, OperandKind, Operation, Routine, Shape, Sizes, Spelling, Waits,
 };
 
-/// Consecutive columns of a value, from one that an index names.
+/// The operation `columns`: consecutive columns of a value, from the column that an index names.
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("columns"),
     operands: &[OperandKind::Value, OperandKind::Index, OperandKind::Size],

@@ -3,12 +3,12 @@
 use super::elementwise::{ONE_VALUE, one_size};
 use crate::op::{Columns, Device, Host, OperandKind, Operation, Scalar, Slot, Spelling, VectorCall};
 
-/// Scratch of the routines in `include/hpmoe/compare.h`, however many rows there are.
+/// Scratch of the routines in `include/hpmoe/compare.h`: 256 columns in one row, for any number of rows.
 pub(super) const SCRATCH: Columns = Columns::Once(256);
-/// The scratch value of comparisons with a number, the first of an operation.
+/// The first scratch value of an operation, in which comparisons with a number do their work.
 pub(super) const WORK: &[Slot] = &[Slot::Scratch(0)];
 
-/// A comparison of two values by a call of the device library.
+/// A comparison of two values by a routine of the device library.
 pub(super) const fn values(name: &'static str, host: Host, calls: &'static [VectorCall]) -> Operation {
     Operation {
         spelling: Spelling::Method(name),
@@ -20,7 +20,7 @@ pub(super) const fn values(name: &'static str, host: Host, calls: &'static [Vect
     }
 }
 
-/// A comparison of a value and a number, which is written to a second scratch value first.
+/// A comparison of a value and a number. The number is first written to a second scratch value.
 pub(super) const fn number(name: &'static str, host: Host, calls: &'static [VectorCall]) -> Operation {
     Operation {
         spelling: Spelling::Method(name),

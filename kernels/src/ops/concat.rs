@@ -7,7 +7,7 @@ use crate::op::{
 };
 use crate::{Rows, Value};
 
-/// Columns of two values.
+/// The operation `concat`: the columns of one value, followed by those of another.
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("concat"),
     operands: &[OperandKind::Value, OperandKind::Value],

@@ -3,7 +3,7 @@
 use super::elementwise::{ONE_VALUE, one_size, operator};
 use crate::op::{Columns, Device, Host, OperandKind, Operation, Scalar, Slot, Spelling, VectorCall};
 
-/// Divides two values of the same size.
+/// The operation `/` for two values.
 pub(super) static VALUES: Operation = Operation {
     spelling: Spelling::Operator('/'),
     operands: &[OperandKind::Value, OperandKind::Value],
@@ -13,7 +13,8 @@ pub(super) static VALUES: Operation = Operation {
     ..ONE_VALUE
 };
 
-/// A value and a number: AscendC has no division by a scalar, and a product with the inverse rounds differently.
+/// The operation `/` for a value and a number. AscendC can't divide by a scalar, and a product with the inverse rounds
+/// differently.
 pub(super) static NUMBER: Operation = Operation {
     spelling: Spelling::Operator('/'),
     operands: &[OperandKind::Value, OperandKind::Number],
@@ -28,7 +29,7 @@ pub(super) static NUMBER: Operation = Operation {
     ..ONE_VALUE
 };
 
-/// A number and a value.
+/// The operation `/` for a number and a value.
 pub(super) static NUMBER_FIRST: Operation = Operation {
     spelling: Spelling::Operator('/'),
     operands: &[OperandKind::Number, OperandKind::Value],

@@ -3,7 +3,8 @@
 use super::rules::{any_numbers, misshapen};
 use crate::op::{Device, ElementType, Host, Misfit, OperandKind, Operation, Shape, Spelling, TaskKind};
 
-/// An operation on one value and any numbers that makes a value of the same size: the base of other operations.
+/// The description of an operation on one value and any numbers that gives a value of the same size. Other operations
+/// are based on it.
 pub(super) const ONE_VALUE: Operation = Operation {
     spelling: Spelling::Method(""),
     cores: &[TaskKind::Vector],
@@ -19,8 +20,8 @@ fn like_the_value(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, M
     Ok(Shape { element: ElementType::f32, ..operands[0] })
 }
 
-/// The shape of two values, the right one of the same size, or one row or one column for all of the left one. `does` is
-/// what the operation does, as in "`*` multiplies".
+/// The shape of the left of two values, after a check that the right one has the same size, or is one row or one column
+/// that is broadcast. `does` says what the operation does, as in "`*` multiplies".
 pub(super) fn one_size(does: &str, operands: &[Shape]) -> Result<Shape, Misfit> {
     let (left, right) = (operands[0], operands[1]);
     if right.spreads_over(&left) {
@@ -39,7 +40,7 @@ pub(super) fn one_size(does: &str, operands: &[Shape]) -> Result<Shape, Misfit> 
     ))
 }
 
-/// The shape of half of a value's columns; the number of columns must be even.
+/// The shape of half of a value's columns, after a check that their number is even.
 pub(super) fn half_of_columns(name: &str, operands: &[Shape]) -> Result<Shape, Misfit> {
     let pairs = operands[0];
     if pairs.cols % 2 != 0 {

@@ -4,11 +4,11 @@ use super::comparison::{compare, compare_with_number, number, truth, values};
 use crate::op::{Host, Operation};
 use crate::{Operand, Value};
 
-/// The comparison of two values, element by element.
+/// The operation `equal` for two values.
 pub(super) static VALUES: Operation =
     values("equal", Host::values(|given| given[0].equal(&given[1])), &compare("Equal"));
 
-/// A value and a number.
+/// The operation `equal` for a value and a number.
 pub(super) static NUMBER: Operation =
     number("equal", Host::values(|given| given[0].equal(given.numbers[0])), &compare_with_number("Equal"));
 

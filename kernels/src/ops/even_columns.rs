@@ -4,7 +4,7 @@ use super::elementwise::{ONE_VALUE, half_of_columns};
 use crate::Value;
 use crate::op::{Device, Host, MOST, Operation, Routine, Sizes, Spelling, Waits};
 
-/// Takes every second column, from the first on.
+/// The operation `even_columns`: every second column, starting with the first.
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("even_columns"),
     shape: |operands, _| half_of_columns("even_columns", operands),

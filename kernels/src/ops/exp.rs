@@ -4,7 +4,7 @@ use super::elementwise::ONE_VALUE;
 use crate::op::{Device, Host, Operation, Slot, Spelling, VectorCall};
 use crate::{Value, math};
 
-/// Raises e to each number: e^x.
+/// The operation `exp`: e^x for each number x.
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("exp"),
     host: Host::values(|given| given[0].exp()),

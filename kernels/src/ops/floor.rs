@@ -4,7 +4,7 @@ use super::elementwise::ONE_VALUE;
 use crate::Value;
 use crate::op::{Device, Host, Operation, Slot, Spelling, VectorCall};
 
-/// The largest whole number that is not above each number.
+/// The operation `floor`: the largest whole number that is not larger than each number.
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("floor"),
     host: Host::values(|given| given[0].floor()),

@@ -6,7 +6,7 @@ use crate::op::{
     Device, ElementType, Host, Misfit, OperandKind, Operation, Routine, Shape, Sizes, Spelling, TaskKind, Waits,
 };
 
-/// Sums consecutive rows.
+/// The operation `fold_rows`, which sums consecutive rows.
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("fold_rows"),
     cores: &[TaskKind::Vector],
@@ -55,7 +55,7 @@ impl<const R: usize, const C: usize> Value<R, C> {
     }
 }
 
-/// The sums of `terms` consecutive rows.
+/// The sums of each `terms` consecutive rows.
 fn folded<const R: usize, const C: usize, const B: usize>(value: &Value<R, C>, terms: usize) -> Value<B, C> {
     assert!(value.rows() % terms == 0, "`fold_rows` sums {terms} rows into each, there are {}", value.rows());
     let mut data = Vec::with_capacity(value.rows() / terms * value.cols());

@@ -4,7 +4,7 @@ use super::elementwise::ONE_VALUE;
 use crate::op::{Columns, Device, Host, Operation, Scalar, Slot, Spelling, VectorCall};
 use crate::{Value, math};
 
-/// max(x, 0) - |x| · Φ(-|x|).
+/// The operation `gelu`: max(x, 0) - |x| · Φ(-|x|).
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("gelu"),
     host: Host::values(|given| given[0].gelu()),
@@ -12,11 +12,11 @@ pub(super) static OPERATION: Operation = Operation {
     ..ONE_VALUE
 };
 
-/// From here on Φ(-t) is 0 in f32.
+/// Limit of t: Φ(-t) is 0 in f32 from here on.
 const LIMIT: f32 = 15.0;
-/// u = 1 / (1 + SLOPE · t).
+/// The slope in u = 1 / (1 + SLOPE · t).
 const SLOPE: f32 = 0.3;
-/// Φ(-t) · e^(t²/2) by powers of u, highest first; within 6e-8.
+/// Φ(-t) · e^(t²/2) as a polynomial in u, highest power first; its error is at most 6e-8.
 const TAIL: [f32; 9] = [
     0.038_426_19,
     -0.169_398_44,
@@ -106,7 +106,7 @@ impl<const R: usize, const C: usize> Value<R, C> {
 mod tests {
     use super::*;
 
-    /// Φ(x) by its series, and by the continued fraction of its tail.
+    /// Φ(x) in f64: by its series for |x| < 4, otherwise by the continued fraction of its tail.
     fn phi(x: f64) -> f64 {
         let density = (-x * x / 2.0).exp() / (2.0 * std::f64::consts::PI).sqrt();
         if x.abs() < 4.0 {

@@ -4,7 +4,7 @@ use super::elementwise::ONE_VALUE;
 use crate::op::{Columns, Device, Host, Operation, Scalar, Slot, Spelling, VectorCall};
 use crate::{Value, math};
 
-/// x / (e^(x · (a + b · x²)) + 1).
+/// The operation `gelu_tanh`: x / (e^(x · (a + b · x²)) + 1).
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("gelu_tanh"),
     host: Host::values(|given| given[0].gelu_tanh()),
@@ -12,9 +12,9 @@ pub(super) static OPERATION: Operation = Operation {
     ..ONE_VALUE
 };
 
-/// -2 √(2/π).
+/// The constant a = -2 √(2/π).
 const A: f32 = -1.595_769;
-/// 0.044715 times that.
+/// The constant b = 0.044715 · a.
 const B: f32 = -0.071_354_814;
 
 const POWER: Slot = Slot::Scratch(0);

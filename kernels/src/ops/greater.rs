@@ -4,11 +4,11 @@ use super::comparison::{compare, compare_with_number, number, truth, values};
 use crate::op::{Host, Operation};
 use crate::{Operand, Value};
 
-/// The comparison of two values, element by element.
+/// The operation `greater` for two values.
 pub(super) static VALUES: Operation =
     values("greater", Host::values(|given| given[0].greater(&given[1])), &compare("Greater"));
 
-/// A value and a number.
+/// The operation `greater` for a value and a number.
 pub(super) static NUMBER: Operation =
     number("greater", Host::values(|given| given[0].greater(given.numbers[0])), &compare_with_number("Greater"));
 

@@ -7,7 +7,7 @@ use crate::op::{
 };
 use crate::{Rows, Value};
 
-/// Columns of two values in turn.
+/// The operation `interleave`: columns of two values alternately.
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("interleave"),
     operands: &[OperandKind::Value, OperandKind::Value],

@@ -4,10 +4,10 @@ use super::comparison::{compare, compare_with_number, number, truth, values};
 use crate::op::{Host, Operation};
 use crate::{Operand, Value};
 
-/// The comparison of two values, element by element.
+/// The operation `less` for two values.
 pub(super) static VALUES: Operation = values("less", Host::values(|given| given[0].less(&given[1])), &compare("Less"));
 
-/// A value and a number.
+/// The operation `less` for a value and a number.
 pub(super) static NUMBER: Operation =
     number("less", Host::values(|given| given[0].less(given.numbers[0])), &compare_with_number("Less"));
 

@@ -4,7 +4,7 @@ use super::elementwise::ONE_VALUE;
 use crate::op::{Device, Host, Operation, Slot, Spelling, VectorCall};
 use crate::{Value, math};
 
-/// Takes the natural logarithm of each number.
+/// The operation `ln`: the natural logarithm of each number.
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("ln"),
     host: Host::values(|given| given[0].ln()),

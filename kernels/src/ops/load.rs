@@ -4,7 +4,7 @@ use super::rules::{any_numbers, mistyped};
 use crate::op::{Device, ElementType, Host, Misfit, OperandKind, Operation, Shape, Spelling, TaskKind};
 use crate::{Number, Tile, Value};
 
-/// Reads a tile.
+/// The operation `load`, which reads a tile.
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("load"),
     cores: &[TaskKind::Vector],

@@ -4,7 +4,7 @@ use super::elementwise::ONE_VALUE;
 use crate::Value;
 use crate::op::{Device, Host, Operation, Part, Spelling, Step};
 
-/// -softplus(-x).
+/// The operation `log_sigmoid`: -softplus(-x).
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("log_sigmoid"),
     host: Host::values(|given| given[0].log_sigmoid()),

@@ -4,7 +4,7 @@ use super::rules::{any_numbers, misshapen, mistyped};
 use crate::op::{Device, ElementType, Host, Misfit, OperandKind, Operation, Shape, Spelling, TaskKind};
 use crate::{Codes, Tile, Value};
 
-/// Codes of four or eight bits.
+/// The operation `look_up`, which replaces codes of four or eight bits by numbers of a table.
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("look_up"),
     cores: &[TaskKind::Vector],

@@ -5,7 +5,8 @@ use super::rules::any_numbers;
 use crate::op::{Contracted, Device, ElementType, Host, Misfit, OperandKind, Operation, Shape, Spelling, TaskKind};
 use crate::{CubeElement, Tile, Value};
 
-/// Multiplies two tiles, the right one held by rows of the contraction.
+/// The operation `matmul`: the product of two tiles, which contracts the left one along its columns and the right one
+/// along its rows.
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("matmul"),
     cores: &[TaskKind::Matrix],

@@ -5,7 +5,7 @@ use super::rules::any_numbers;
 use crate::op::{Contracted, Device, ElementType, Host, Misfit, OperandKind, Operation, Shape, Spelling, TaskKind};
 use crate::{CubeElement, Tile};
 
-/// Multiplies two tiles.
+/// The operation `matmul_t`: the product of two tiles, which contracts both along their columns.
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("matmul_t"),
     cores: &[TaskKind::Matrix],

@@ -4,7 +4,7 @@ use super::elementwise::{ONE_VALUE, one_size};
 use crate::Value;
 use crate::op::{Device, Host, OperandKind, Operation, Slot, Spelling, VectorCall};
 
-/// Takes the larger of two values, element by element.
+/// The operation `max` for two values.
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("max"),
     operands: &[OperandKind::Value, OperandKind::Value],

@@ -4,7 +4,7 @@ use super::elementwise::{ONE_VALUE, one_size};
 use crate::Value;
 use crate::op::{Device, Host, OperandKind, Operation, Slot, Spelling, VectorCall};
 
-/// Takes the smaller of two values, element by element.
+/// The operation `min` for two values.
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("min"),
     operands: &[OperandKind::Value, OperandKind::Value],

@@ -6,7 +6,7 @@ use super::elementwise::ONE_VALUE;
 use crate::Value;
 use crate::op::{Device, Host, Operation, Scalar, Slot, Spelling, VectorCall};
 
-/// Multiplies each number by -1.
+/// The operation `-` for one value, which multiplies each number by -1.
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Operator('-'),
     host: Host::values(|given| -&given[0]),

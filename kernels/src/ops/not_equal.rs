@@ -4,11 +4,11 @@ use super::comparison::{compare, compare_with_number, number, truth, values};
 use crate::op::{Host, Operation};
 use crate::{Operand, Value};
 
-/// The comparison of two values, element by element.
+/// The operation `not_equal` for two values.
 pub(super) static VALUES: Operation =
     values("not_equal", Host::values(|given| given[0].not_equal(&given[1])), &compare("NotEqual"));
 
-/// A value and a number.
+/// The operation `not_equal` for a value and a number.
 pub(super) static NUMBER: Operation =
     number("not_equal", Host::values(|given| given[0].not_equal(given.numbers[0])), &compare_with_number("NotEqual"));
 

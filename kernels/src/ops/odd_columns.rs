@@ -4,7 +4,7 @@ use super::elementwise::{ONE_VALUE, half_of_columns};
 use crate::Value;
 use crate::op::{Device, Host, MOST, Operation, Routine, Sizes, Spelling, Waits};
 
-/// Takes every second column, from the second on.
+/// The operation `odd_columns`: every second column, starting with the second.
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("odd_columns"),
     shape: |operands, _| half_of_columns("odd_columns", operands),

@@ -8,7 +8,7 @@ use crate::op::{
     Waits,
 };
 
-/// Numbers by ids.
+/// The operation `pick`: the numbers in the columns that ids name.
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("pick"),
     operands: &[OperandKind::Value, OperandKind::Value],
@@ -37,7 +37,7 @@ fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
     Ok(Shape { element: ElementType::f32, ..ids })
 }
 
-/// The column that an id names, if it is a whole number and there is such a column.
+/// The column that an id names; `None` if the id is not a whole number or there is no such column.
 pub(super) fn column(id: f32, columns: usize) -> Option<usize> {
     (id >= 0.0 && id < columns as f32 && id.fract() == 0.0).then_some(id as usize)
 }

@@ -11,7 +11,7 @@ use crate::op::{
     Waits,
 };
 
-/// Numbers to columns.
+/// The operation `place`: numbers in the columns that ids name, and zeros elsewhere.
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("place"),
     operands: &[OperandKind::Value, OperandKind::Value, OperandKind::Size],

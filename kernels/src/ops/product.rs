@@ -5,7 +5,7 @@ use crate::op::{Contracted, ElementType, Misfit, OperandKind, Shape};
 use crate::tensor::Accumulator;
 use crate::{CubeElement, RAGGED, Tile};
 
-/// A tile of a product, and its contracted direction.
+/// An operand of a product, with the direction along which it is contracted.
 #[derive(Clone, Copy)]
 pub(super) struct Side<'a> {
     tile: &'a Shape,
@@ -39,12 +39,12 @@ const fn words(way: Contracted) -> &'static str {
     }
 }
 
-/// Types that the cube multiplies and adds up in f32, whichever way a tile is held: the cube can transpose 16-bit elements.
+/// Element types that the cube multiplies for tiles contracted along rows or columns: it can transpose only 16-bit elements. Sums are f32.
 pub(super) const HALVES: &[ElementType] = &[ElementType::bf16, ElementType::f16];
-/// Types of tiles that are both contracted along their columns.
+/// Element types that the cube multiplies if both tiles are contracted along their columns. Sums are f32.
 pub(super) const FLOATS: &[ElementType] = &[ElementType::bf16, ElementType::f16, ElementType::f32];
 
-/// The product of two tiles of one of these types, for the operation `name`.
+/// The shape of the product of two tiles, after a check that both have one of `types` and fit each other. `name` is the operation.
 pub(super) fn fits(name: &str, types: &[ElementType], left: Side<'_>, right: Side<'_>) -> Result<Shape, Misfit> {
     let (x, w) = (left.tile, right.tile);
     for tile in [x, w] {
@@ -68,14 +68,14 @@ pub(super) fn fits(name: &str, types: &[ElementType], left: Side<'_>, right: Sid
     sizes(name, left, right)
 }
 
-/// Types as a sentence names them.
+/// Types as a list in a sentence.
 fn list(types: &[ElementType]) -> String {
     let (last, others) = types.split_last().expect("a product takes some type");
     let others: Vec<&str> = others.iter().map(|other| other.name()).collect();
     format!("{} or {last}", others.join(", "))
 }
 
-/// The product of two tiles of the same type.
+/// The shape of the product of two tiles of the same type, after a check of their contracted sizes.
 fn sizes(name: &str, x: Side<'_>, w: Side<'_>) -> Result<Shape, Misfit> {
     let ((m, k), (n, other)) = (x.split(), w.split());
     let tile_type = x.tile.element;
@@ -103,7 +103,7 @@ fn sizes(name: &str, x: Side<'_>, w: Side<'_>) -> Result<Shape, Misfit> {
     Ok(Shape { kind: OperandKind::Value, element, rows: m, cols: n })
 }
 
-/// The sum of a value and a product.
+/// The shape of the sum of a value and a product, after a check that both have the same size.
 pub(super) fn added(name: &str, value: &Shape, product: Shape) -> Result<Shape, Misfit> {
     if value.element == ElementType::i32 {
         return Err(mistyped(
@@ -123,7 +123,7 @@ pub(super) fn added(name: &str, value: &Shape, product: Shape) -> Result<Shape, 
     ))
 }
 
-/// One operand, widened, contracted element after contracted element: `panel[k * free + i]`.
+/// One operand of a product, widened, with its contracted elements one after another: `panel[k * free + i]`.
 pub(super) struct Factor<S> {
     panel: Vec<S>,
     free: usize,
@@ -153,12 +153,12 @@ impl<S: Accumulator> Factor<S> {
         Self { panel, free, depth }
     }
 
-    /// Rows, or columns, of the result.
+    /// Number of the operand's rows or columns that are not contracted: the rows or columns of the result.
     pub(super) const fn free(&self) -> usize {
         self.free
     }
 
-    /// The product, row after row.
+    /// The numbers of the product, row after row.
     #[inline]
     pub(super) fn times(&self, w: &Self, name: &str) -> Vec<S> {
         let mut sums = vec![S::default(); self.free * w.free];
@@ -166,7 +166,7 @@ impl<S: Accumulator> Factor<S> {
         sums
     }
 
-    /// Adds the product.
+    /// Adds the numbers of the product to `sums`.
     #[inline]
     pub(super) fn add_to(&self, sums: &mut [S], w: &Self, name: &str) {
         assert_eq!(self.depth, w.depth, "`{name}` contracts the same number of elements on both sides, but there are");

@@ -4,7 +4,7 @@ use super::rules::{any_numbers, misshapen, mistyped};
 use crate::op::{Device, ElementType, Host, Misfit, OperandKind, Operation, Shape, Spelling, TaskKind};
 use crate::{Element, Tile};
 
-/// Copies a tile, to another rank if the destination is there.
+/// The operation `put`, which copies a tile to one that may be on another rank.
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("put"),
     cores: &[TaskKind::Put],

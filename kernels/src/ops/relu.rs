@@ -5,7 +5,8 @@ use super::rules::mistyped;
 use crate::Value;
 use crate::op::{Device, ElementType, Host, Misfit, Operation, Shape, Slot, Spelling, TaskKind, VectorCall};
 
-/// The larger of 0 and each number. A matrix core computes it of a product, as a store takes that out of L0C.
+/// The operation `relu`: the larger of 0 and each number. On a matrix core, the store of a product computes it while it
+/// copies from L0C.
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("relu"),
     host: Host::values(|given| given[0].relu()),

@@ -8,7 +8,7 @@ use crate::op::{
     Spelling, Waits,
 };
 
-/// A number for each group of columns, as a number for each column.
+/// The operation `repeat_columns`, which repeats one number per group of columns for each column of the group.
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("repeat_columns"),
     operands: &[OperandKind::Value, OperandKind::Size],

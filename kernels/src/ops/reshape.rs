@@ -7,7 +7,7 @@ use crate::op::{
     Columns, Device, ElementType, Host, MOST, Misfit, OperandKind, Operation, Routine, Shape, Sizes, Spelling, Waits,
 };
 
-/// Numbers in other rows.
+/// The operation `reshape`: the same numbers in rows of another length.
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("reshape"),
     operands: &[OperandKind::Value, OperandKind::Size, OperandKind::Size],

@@ -4,7 +4,7 @@ use super::elementwise::ONE_VALUE;
 use crate::Value;
 use crate::op::{Device, Host, OperandKind, Operation, Part, Spelling, Step};
 
-/// x · 1 / √(mean of x² + ε).
+/// The operation `rms_norm`: x · 1 / √(mean of x² + ε).
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("rms_norm"),
     operands: &[OperandKind::Value, OperandKind::Number],

@@ -4,7 +4,7 @@ use super::elementwise::ONE_VALUE;
 use crate::Value;
 use crate::op::{Device, Host, Operation, Slot, Spelling, VectorCall};
 
-/// The whole number next to each number; of two, the even one.
+/// The operation `round`: the nearest whole number; of two equally near ones, the even one.
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("round"),
     host: Host::values(|given| given[0].round()),

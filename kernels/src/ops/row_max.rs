@@ -5,7 +5,7 @@ use super::row_sum::LANES;
 use crate::Value;
 use crate::op::{Columns, Device, ElementType, Host, Operation, Routine, Shape, Sizes, Spelling, Waits};
 
-/// Largest numbers of rows.
+/// The operation `row_max`: the largest number of each row.
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("row_max"),
     shape: |operands, _| Ok(Shape { element: ElementType::f32, cols: 1, ..operands[0] }),

@@ -5,7 +5,7 @@ use super::row_sum::LANES;
 use crate::Value;
 use crate::op::{Columns, Device, ElementType, Host, Operation, Routine, Shape, Sizes, Spelling, Waits};
 
-/// Sums of columns over their number.
+/// The operation `row_mean`: the sum of each row divided by its number of columns.
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("row_mean"),
     shape: |operands, _| Ok(Shape { element: ElementType::f32, cols: 1, ..operands[0] }),

@@ -5,7 +5,7 @@ use super::row_sum::LANES;
 use crate::Value;
 use crate::op::{Columns, Device, ElementType, Host, Operation, Routine, Shape, Sizes, Spelling, Waits};
 
-/// Smallest numbers of rows.
+/// The operation `row_min`: the smallest number of each row.
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("row_min"),
     shape: |operands, _| Ok(Shape { element: ElementType::f32, cols: 1, ..operands[0] }),
@@ -34,8 +34,9 @@ impl<const R: usize, const C: usize> Value<R, C> {
         self.extremes(f32::INFINITY, |a, b| a < b)
     }
 
-    /// The number of each row that precedes the others: 64 lanes begin with `first` and take columns in turn, then the lowest
-    /// lane that no other precedes is taken. Of two numbers that don't precede each other, the later one stays in a lane.
+    /// The number of each row that precedes all others. Each of 64 lanes starts with `first`, and takes every 64th column; of two numbers
+    /// of which neither precedes the other, a lane keeps the later one. The result is the lane that precedes the others; among equals, the
+    /// lowest lane.
     pub(super) fn extremes(&self, first: f32, precedes: impl Fn(f32, f32) -> bool) -> Value<R, 1> {
         let of_row = |row: &[f32]| {
             let mut lanes = [first; LANES];

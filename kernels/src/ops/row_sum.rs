@@ -4,10 +4,10 @@ use super::elementwise::ONE_VALUE;
 use crate::Value;
 use crate::op::{Columns, Device, ElementType, Host, Operation, Routine, Shape, Sizes, Spelling, Waits};
 
-/// Partial sums of a row: the lanes of a vector call.
+/// Number of partial sums of a row: the lanes of a vector call.
 pub(super) const LANES: usize = 64;
 
-/// Sums of columns.
+/// The operation `row_sum`: the sum of each row.
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("row_sum"),
     shape: |operands, _| Ok(Shape { element: ElementType::f32, cols: 1, ..operands[0] }),

@@ -4,7 +4,7 @@ use super::elementwise::ONE_VALUE;
 use crate::Value;
 use crate::op::{Columns, Device, Host, Operation, Scalar, Slot, Spelling, VectorCall};
 
-/// 1 / √x. AscendC's own `Rsqrt` is approximate.
+/// The operation `rsqrt`: 1 / √x. It doesn't use AscendC's `Rsqrt`, which is approximate.
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("rsqrt"),
     host: Host::values(|given| given[0].rsqrt()),

@@ -5,7 +5,7 @@ use super::elementwise::{ONE_VALUE, one_size};
 use crate::op::{Columns, Device, Host, OperandKind, Operation, Scalar, Slot, Spelling, VectorCall};
 use crate::{Operand, Value};
 
-/// Numbers of two values.
+/// The operation `select` with two values.
 pub(super) static VALUES: Operation = Operation {
     operands: &[OperandKind::Value, OperandKind::Value, OperandKind::Value],
     shape: |operands, _| {
@@ -17,7 +17,7 @@ pub(super) static VALUES: Operation = Operation {
     ..SELECT
 };
 
-/// Numbers of a value, or a number.
+/// The operation `select` with a value and a number.
 pub(super) static OR_NUMBER: Operation = Operation {
     operands: &[OperandKind::Value, OperandKind::Value, OperandKind::Number],
     shape: |operands, _| one_size("`select` takes", operands),
@@ -32,7 +32,7 @@ pub(super) static OR_NUMBER: Operation = Operation {
     ..SELECT
 };
 
-/// A number, or numbers of a value.
+/// The operation `select` with a number and a value.
 pub(super) static NUMBER_OR: Operation = Operation {
     operands: &[OperandKind::Value, OperandKind::Number, OperandKind::Value],
     shape: |operands, _| one_size("`select` takes", operands),
@@ -47,7 +47,7 @@ pub(super) static NUMBER_OR: Operation = Operation {
     ..SELECT
 };
 
-/// One of two numbers.
+/// The operation `select` with two numbers.
 pub(super) static NUMBERS: Operation = Operation {
     operands: &[OperandKind::Value, OperandKind::Number, OperandKind::Number],
     host: Host::values(|given| given[0].select(given.numbers[0], given.numbers[1])),

@@ -4,7 +4,7 @@ use super::elementwise::ONE_VALUE;
 use crate::op::{Columns, Device, Host, Operation, Scalar, Slot, Spelling, VectorCall};
 use crate::{Value, math};
 
-/// 1 / (e^-x + 1).
+/// The operation `sigmoid`: 1 / (e^-x + 1).
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("sigmoid"),
     host: Host::values(|given| given[0].sigmoid()),

@@ -7,7 +7,7 @@ use crate::op::{
 };
 use crate::{Value, math};
 
-/// x / (e^-x + 1).
+/// The operation `silu`: x / (e^-x + 1).
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("silu"),
     cores: &[TaskKind::Vector],

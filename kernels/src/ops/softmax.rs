@@ -4,7 +4,7 @@ use super::elementwise::ONE_VALUE;
 use crate::Value;
 use crate::op::{Device, Host, Operation, Part, Spelling, Step};
 
-/// e^(x - max) / Σ e^(x - max).
+/// The operation `softmax`: e^(x - max) / Σ e^(x - max).
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("softmax"),
     host: Host::values(|given| given[0].softmax()),

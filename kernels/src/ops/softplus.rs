@@ -4,7 +4,7 @@ use super::elementwise::ONE_VALUE;
 use crate::op::{Columns, Device, Host, Operation, Scalar, Slot, Spelling, VectorCall};
 use crate::{Value, math};
 
-/// max(x, 0) + ln(1 + e^-|x|).
+/// The operation `softplus`: max(x, 0) + ln(1 + e^-|x|).
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("softplus"),
     host: Host::values(|given| given[0].softplus()),
@@ -12,7 +12,7 @@ pub(super) static OPERATION: Operation = Operation {
     ..ONE_VALUE
 };
 
-/// 2 artanh(s) / s by powers of s², for s from 0 to 1/3, highest first; within 4e-9.
+/// 2 artanh(s) / s as a polynomial in s² for s from 0 to 1/3, highest power first; its error is at most 4e-9.
 const ARTANH: [f32; 5] = [0.281_782_78, 0.279_606_16, 0.400_249_1, 0.666_663_17, 2.0];
 
 const T: Slot = Slot::Scratch(0);

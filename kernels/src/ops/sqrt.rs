@@ -4,7 +4,7 @@ use super::elementwise::ONE_VALUE;
 use crate::Value;
 use crate::op::{Device, Host, Operation, Slot, Spelling, VectorCall};
 
-/// Takes the square root of each number.
+/// The operation `sqrt`: the square root of each number.
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("sqrt"),
     host: Host::values(|given| given[0].sqrt()),

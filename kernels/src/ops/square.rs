@@ -4,7 +4,7 @@ use super::elementwise::ONE_VALUE;
 use crate::Value;
 use crate::op::{Device, Host, Operation, Slot, Spelling, VectorCall};
 
-/// Multiplies each number by itself.
+/// The operation `square`: the square of each number.
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("square"),
     host: Host::values(|given| given[0].square()),

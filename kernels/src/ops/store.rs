@@ -4,7 +4,7 @@ use super::rules::{any_numbers, misshapen, mistyped};
 use crate::op::{Device, ElementType, Host, Misfit, OperandKind, Operation, Shape, Spelling, TaskKind};
 use crate::{Integers, Stored, Tile, Value};
 
-/// Writes a tile.
+/// The operation `store`, which writes a value to a tile.
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("store"),
     cores: &[TaskKind::Vector, TaskKind::Matrix],

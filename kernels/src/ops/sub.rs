@@ -3,7 +3,7 @@
 use super::elementwise::{ONE_VALUE, one_size, operator};
 use crate::op::{Device, Host, OperandKind, Operation, Scalar, Slot, Spelling, VectorCall};
 
-/// Subtracts two values of the same size.
+/// The operation `-` for two values.
 pub(super) static VALUES: Operation = Operation {
     spelling: Spelling::Operator('-'),
     operands: &[OperandKind::Value, OperandKind::Value],
@@ -13,7 +13,7 @@ pub(super) static VALUES: Operation = Operation {
     ..ONE_VALUE
 };
 
-/// A value and a number: the number with the other sign is added.
+/// The operation `-` for a value and a number, which adds the negated number.
 pub(super) static NUMBER: Operation = Operation {
     spelling: Spelling::Operator('-'),
     operands: &[OperandKind::Value, OperandKind::Number],
@@ -25,7 +25,7 @@ pub(super) static NUMBER: Operation = Operation {
     ..ONE_VALUE
 };
 
-/// A number and a value: the value with the other sign is added to it.
+/// The operation `-` for a number and a value, which adds the negated value to the number.
 pub(super) static NUMBER_FIRST: Operation = Operation {
     spelling: Spelling::Operator('-'),
     operands: &[OperandKind::Number, OperandKind::Value],

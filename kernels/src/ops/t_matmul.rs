@@ -5,7 +5,7 @@ use super::rules::any_numbers;
 use crate::op::{Contracted, Device, ElementType, Host, Misfit, OperandKind, Operation, Shape, Spelling, TaskKind};
 use crate::{CubeElement, Tile, Value};
 
-/// Multiplies two tiles that are both held by rows of the contraction.
+/// The operation `t_matmul`: the product of two tiles, which contracts both along their rows.
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("t_matmul"),
     cores: &[TaskKind::Matrix],

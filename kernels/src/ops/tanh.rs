@@ -4,7 +4,7 @@ use super::elementwise::ONE_VALUE;
 use crate::op::{Columns, Device, Host, Operation, Scalar, Slot, Spelling, VectorCall};
 use crate::{Value, math};
 
-/// x · P(x²) / Q(x²) between limits.
+/// The operation `tanh`: x · P(x²) / Q(x²) between limits.
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("tanh"),
     host: Host::values(|given| given[0].tanh()),
@@ -12,9 +12,9 @@ pub(super) static OPERATION: Operation = Operation {
     ..ONE_VALUE
 };
 
-/// From here on tanh is 1 in f32.
+/// Limit of |x|: tanh is 1 in f32 from here on.
 const LIMIT: f32 = 9.02;
-/// Powers of x², highest first: together within 3e-8 up to the limit.
+/// Coefficients of P, highest power of x² first. P / Q has an error of at most 3e-8 up to [`LIMIT`].
 const ABOVE: [f32; 5] = [1.332_190_6e-8, 2.058_663_2e-5, 3.494_277_2e-3, 1.337_994e-1, 1.0];
 const BELOW: [f32; 5] = [7.763_501e-7, 3.283_453e-4, 2.587_205_2e-2, 4.671_325_7e-1, 1.0];
 

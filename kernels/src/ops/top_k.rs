@@ -9,7 +9,7 @@ use crate::op::{
     Columns, Device, ElementType, Host, Misfit, Of, OperandKind, Operation, Routine, Shape, Sizes, Spelling, Waits,
 };
 
-/// Columns of the largest numbers.
+/// The operation `top_k`: the columns of each row's largest numbers.
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("top_k"),
     operands: &[OperandKind::Value, OperandKind::Size],

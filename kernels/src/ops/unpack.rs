@@ -4,7 +4,7 @@ use super::rules::{any_numbers, mistyped};
 use crate::op::{Device, ElementType, Host, Misfit, OperandKind, Operation, Shape, Spelling, TaskKind};
 use crate::{Tile, Value, i4x2};
 
-/// Numbers of four bits.
+/// The operation `unpack`, which reads a tile of 4-bit numbers.
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("unpack"),
     cores: &[TaskKind::Vector],

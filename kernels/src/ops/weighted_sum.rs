@@ -7,7 +7,7 @@ use crate::op::{
     Waits,
 };
 
-/// Sums over k with weights.
+/// The operation `weighted_sum`: weighted sums over k.
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("weighted_sum"),
     cores: &[TaskKind::Vector],
@@ -62,7 +62,7 @@ impl<const R: usize, const C: usize> Value<R, C> {
     }
 }
 
-/// The sums of consecutive rows with weights.
+/// The weighted sums of consecutive rows.
 fn weighted<const R: usize, const C: usize, const B: usize, const K: usize>(
     value: &Value<R, C>,
     weights: &Value<B, K>,

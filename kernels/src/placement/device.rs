@@ -3,9 +3,9 @@
 use super::{Place, Placement, Places};
 use crate::abi::{HPMOE_DIGESTS, HpmoePlacementHead};
 
-/// Bytes of a word.
+/// Number of bytes of a word.
 const WORD: usize = size_of::<u32>();
-/// Words of the head, and of a line of each list after it.
+/// Number of words of the head. Each list after it is padded to a multiple of this number.
 const LINE: usize = size_of::<HpmoePlacementHead>() / WORD;
 
 impl Places {
@@ -15,13 +15,13 @@ impl Places {
     }
 }
 
-/// A digest in the range of a placement that is not plain: from 1 to `HPMOE_DIGESTS - 1`.
+/// Maps a digest to the numbers of placements that are not the default one: 1 to `HPMOE_DIGESTS - 1`.
 fn short(digest: u64) -> u32 {
     1 + (digest % u64::from(HPMOE_DIGESTS - 1)) as u32
 }
 
 impl Placement {
-    /// An `HpmoePlacementHead` and the lists after it, for a kernel with `chunks` chunks.
+    /// The placement in binary form: an `HpmoePlacementHead`, then its lists, for a kernel with `chunks` chunks.
     #[doc(hidden)]
     #[must_use]
     pub fn device_words(&self, chunks: usize) -> Vec<u32> {
@@ -96,7 +96,7 @@ mod tests {
         Placement::new(Ranks::new(ranks), experts, places).unwrap()
     }
 
-    /// A line of these words and zeros, or several lines.
+    /// The words as a list that is padded with zeros to whole lines.
     fn lines(words: &[u32]) -> Vec<u32> {
         let mut words = words.to_vec();
         words.resize(words.len().next_multiple_of(16), 0);

@@ -7,16 +7,16 @@ use std::fmt;
 pub enum PlacementError {
     /// There are no ranks, or no experts.
     Nothing {
-        /// Ranks of the group.
+        /// Number of ranks in the group.
         ranks: usize,
-        /// Logical experts.
+        /// Number of logical experts.
         experts: usize,
     },
     /// The places can't be divided evenly among the ranks.
     Uneven {
-        /// Physical experts in the list.
+        /// Number of entries in the list, one per place.
         places: usize,
-        /// Ranks of the group.
+        /// Number of ranks in the group.
         ranks: usize,
     },
     /// A physical expert would hold a logical expert that does not exist.
@@ -25,7 +25,7 @@ pub enum PlacementError {
         physical: usize,
         /// The expert number given for it.
         expert: usize,
-        /// Logical experts.
+        /// Number of logical experts.
         experts: usize,
     },
     /// A rank holds the same logical expert twice.
@@ -34,9 +34,9 @@ pub enum PlacementError {
         rank: usize,
         /// The logical expert.
         expert: usize,
-        /// The first physical one with it.
+        /// The first physical expert that holds it.
         first: usize,
-        /// The second physical one with it.
+        /// The second physical expert that holds it.
         second: usize,
     },
     /// A logical expert has no place.
@@ -46,9 +46,9 @@ pub enum PlacementError {
     },
     /// The number of shares is not the number of physical experts.
     Shares {
-        /// Shares passed.
+        /// Number of shares passed.
         shares: usize,
-        /// Physical experts.
+        /// Number of physical experts.
         places: usize,
     },
     /// All physical experts of a logical one have a share of 0.
@@ -58,14 +58,14 @@ pub enum PlacementError {
     },
     /// The number of loads is not the number of logical experts.
     Loads {
-        /// Loads passed.
+        /// Number of loads passed.
         loads: usize,
-        /// Logical experts.
+        /// Number of logical experts.
         experts: usize,
     },
-    /// A factor that would make the moving average ignore new launches.
+    /// A factor with which the moving average would ignore new launches.
     Factor {
-        /// Thousandths of the average that remain after a launch.
+        /// Thousandths of the average that a launch keeps.
         thousandths: u32,
     },
     /// Two placements belong to different groups or layers.
@@ -79,7 +79,7 @@ pub enum PlacementError {
     },
     /// The number of weight matrices is not the number of experts.
     Weights {
-        /// Matrices passed.
+        /// Number of matrices passed.
         matrices: usize,
         /// Number of matrices required.
         wanted: usize,
@@ -134,7 +134,7 @@ impl fmt::Display for PlacementError {
     }
 }
 
-/// The text of `Display`, which `unwrap` prints.
+/// Prints the text of `Display`, because `unwrap` prints errors by `Debug`.
 impl fmt::Debug for PlacementError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)

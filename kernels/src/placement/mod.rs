@@ -154,7 +154,7 @@ impl Placement {
         self.places.of.iter().map(|place| place.cut.range()).collect()
     }
 
-    /// Whether any logical expert has several physical ones.
+    /// Whether any logical expert has more than one physical expert.
     #[must_use]
     pub fn has_copies(&self) -> bool {
         self.places.has_copies()
@@ -197,21 +197,21 @@ impl fmt::Debug for Placement {
 /// The contents of a placement that don't depend on which ranks are local.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Places {
-    /// Logical experts.
+    /// Number of logical experts.
     experts: usize,
-    /// Physical experts per rank.
+    /// Number of physical experts on each rank.
     local: usize,
     of: Arc<[Place]>,
 }
 
-/// A physical expert.
+/// A place for an expert: the expert that it holds, and the part of that expert's rows that it takes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Place {
     expert: Option<LogicalExpert>,
     cut: Cut,
 }
 
-/// Number of physical experts on each of `ranks` ranks: its share of the logical experts, rounded up, plus `spare`.
+/// Number of places for experts on each of `ranks` ranks: the even share of the logical experts, rounded up, plus `spare`.
 #[doc(hidden)]
 #[must_use]
 pub const fn local_experts(experts: usize, spare: usize, ranks: usize) -> usize {
@@ -233,17 +233,17 @@ impl Places {
         Ok(Self { experts, local, of: (0..ranks).flat_map(of_rank).map(place).collect() })
     }
 
-    /// Logical experts.
+    /// Number of logical experts.
     pub(crate) const fn experts(&self) -> usize {
         self.experts
     }
 
-    /// Physical experts of each rank.
+    /// Number of physical experts on each rank.
     pub(crate) const fn local(&self) -> usize {
         self.local
     }
 
-    /// Physical experts of all ranks.
+    /// Number of physical experts on all ranks.
     pub(crate) fn count(&self) -> usize {
         self.of.len()
     }
@@ -256,12 +256,12 @@ impl Places {
         self.of[physical].expert
     }
 
-    /// Whether each physical expert holds the logical one with its number, so that no place is empty.
+    /// Whether physical expert `i` holds logical expert `i` for every `i`. No place is then empty.
     pub(crate) fn is_plain(&self) -> bool {
         (0..).zip(&*self.of).all(|(id, place)| place.expert == Some(LogicalExpert(id)))
     }
 
-    /// Whether some logical expert has several physical ones.
+    /// Whether any logical expert has more than one physical expert.
     pub(crate) fn has_copies(&self) -> bool {
         self.of.iter().filter(|place| place.expert.is_some()).count() > self.experts
     }
@@ -270,8 +270,8 @@ impl Places {
         self.rows_in_parts(source, physical, std::iter::once((0, rows)))
     }
 
-    /// Range of a source's rows of an expert that a place gets if copies share each part of these rows separately. `parts` yields each part's
-    /// number and its number of rows. Both ends of the range are sums over the parts.
+    /// The range of a source's rows of a logical expert that goes to `physical`, if the copies share each part of these rows separately.
+    /// `parts` yields the number of each part and its number of rows. Both ends of the range are sums over the parts.
     pub(crate) fn rows_in_parts(
         &self,
         source: Rank,
@@ -282,7 +282,7 @@ impl Places {
         parts.map(of_part).fold(0..0, |sum, rows| sum.start + rows.start..sum.end + rows.end)
     }
 
-    /// Digest of the number of experts, the places of a rank, and each place with its share.
+    /// Digest of the number of experts, the number of places on a rank, and each place's expert and share.
     pub(crate) fn digest(&self) -> u64 {
         let head = [self.experts as u64, self.local as u64];
         let of_place = |place: &Place| {

@@ -53,7 +53,7 @@ impl Placement {
 }
 
 impl Places {
-    /// By logical expert: the physical ones that hold it, ascending.
+    /// For each logical expert, the physical experts that hold it, in ascending order.
     pub(super) fn copies(&self) -> Vec<Vec<usize>> {
         let mut copies = vec![Vec::new(); self.experts];
         for (physical, place) in self.of.iter().enumerate() {

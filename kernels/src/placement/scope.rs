@@ -8,7 +8,7 @@ thread_local! {
     static IN_FORCE: RefCell<Option<Placement>> = const { RefCell::new(None) };
 }
 
-/// Puts the placement from before in force again, also when a panic ends the scope.
+/// Restores the previous placement when it is dropped, also if a panic ends the scope.
 struct Before(Option<Placement>);
 
 impl Drop for Before {
@@ -18,13 +18,13 @@ impl Drop for Before {
     }
 }
 
-/// Runs `f` with a placement in force.
+/// Runs `f` while `placement` is in force on this thread.
 pub(super) fn with<R>(placement: &Placement, f: impl FnOnce() -> R) -> R {
     let _before = Before(IN_FORCE.with(|in_force| in_force.borrow_mut().replace(placement.clone())));
     f()
 }
 
-/// The placement in force, if there is one.
+/// The placement in force on this thread, if there is one.
 pub(crate) fn in_force() -> Option<Placement> {
     IN_FORCE.with(|placement| placement.borrow().clone())
 }

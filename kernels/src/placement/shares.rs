@@ -12,10 +12,10 @@
 
 use std::ops::Range;
 
-/// Parts of the whole.
+/// Number of parts that all rows of a logical expert are divided into.
 pub(super) const WHOLE: u32 = 1 << 12;
 
-/// A physical expert's part of the rows.
+/// The range of parts that a physical expert takes, out of [`WHOLE`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Cut {
     pub(super) from: u32,
@@ -23,7 +23,7 @@ pub(super) struct Cut {
 }
 
 impl Cut {
-    /// All rows, or none.
+    /// The cut that takes all rows (`true`) or no row (`false`).
     pub(super) const fn of(all: bool) -> Self {
         Self { from: 0, to: if all { WHOLE } else { 0 } }
     }
@@ -32,7 +32,7 @@ impl Cut {
         self.from..self.to
     }
 
-    /// The range of `rows` rows, for a source with this turn.
+    /// The range of `rows` rows that this cut takes, for a source with the turn `turn`.
     pub(super) fn rows(self, turn: u32, rows: usize) -> Range<usize> {
         cut(self.from, turn, rows)..cut(self.to, turn, rows)
     }
@@ -47,7 +47,7 @@ pub(super) fn turn_of_part(source: usize, part: usize) -> u32 {
     (turn(source) + turn(part)) % WHOLE
 }
 
-/// The turn of a source: its number with reversed bits. The turns of the first n sources are thus spread over the whole, for any n.
+/// The turn of a source: its number with reversed bits. For any n, the turns of the first n sources are spread evenly over [`WHOLE`].
 pub(super) fn turn(source: usize) -> u32 {
     (source as u32 % WHOLE).reverse_bits() >> (u32::BITS - WHOLE.trailing_zeros())
 }

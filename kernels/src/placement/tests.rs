@@ -91,7 +91,7 @@ fn moves_come_from_the_same_rank_where_it_has_the_expert() {
     assert_eq!(new.moves(&roomy), Err(PlacementError::Apart { what: "places of a rank", one: 2, other: 3 }));
 }
 
-/// A group, experts, places and shares.
+/// Random placements: a group, experts, places and shares.
 fn any_placement() -> impl Strategy<Value = Placement> {
     (1..=8usize, 1..=24usize, 0..=3usize).prop_flat_map(|(ranks, experts, spare)| {
         let local = experts.div_ceil(ranks) + spare;

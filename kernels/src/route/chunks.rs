@@ -1,8 +1,8 @@
-//! Numbers of chunks, the tokens of a chunk, and its parts.
+//! Numbers of chunks, numbers of tokens in a chunk, and the parts of a chunk.
 
 use std::iter;
 
-/// How tokens are cut into chunks if launches choose the number of chunks.
+/// How tokens are divided into chunks if launches choose the number of chunks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ChosenChunks {
     /// The kernel's largest number of chunks. The tokens of each rank are divided into this many equal parts.

@@ -8,23 +8,23 @@ use std::fmt;
 pub enum RouteError {
     /// There are no ranks, or no experts.
     Experts {
-        /// Experts of the group.
+        /// Number of experts of the group.
         experts: usize,
-        /// Ranks of the group.
+        /// Number of ranks in the group.
         ranks: usize,
     },
     /// The number of tensors of ids is not the number of ranks.
     Ranks {
         /// Number of tensors passed.
         tensors: usize,
-        /// Ranks of the group.
+        /// Number of ranks in the group.
         ranks: usize,
     },
     /// The ids of the other ranks are in other processes.
     Elsewhere {
         /// The rank that this process is.
         rank: Rank,
-        /// Ranks of the group.
+        /// Number of ranks in the group.
         ranks: usize,
     },
     /// Two processes of a group make their routes differently.
@@ -60,9 +60,9 @@ pub enum RouteError {
     Rest {
         /// The rank that the ids belong to.
         rank: Rank,
-        /// Number of its ids.
+        /// Number of the rank's ids.
         ids: usize,
-        /// Ids per token.
+        /// Number of ids per token.
         top_k: usize,
     },
     /// An id is neither -1 nor the number of an expert.
@@ -75,7 +75,7 @@ pub enum RouteError {
         k: usize,
         /// The id found.
         id: i32,
-        /// Experts of the group.
+        /// Number of experts of the group.
         experts: usize,
     },
     /// A token has the same id in two columns.
@@ -95,9 +95,9 @@ pub enum RouteError {
     Groups {
         /// Number of groups.
         groups: usize,
-        /// Experts of all ranks.
+        /// Number of experts of all ranks.
         experts: usize,
-        /// Ids per token.
+        /// Number of ids per token.
         top_k: usize,
     },
     /// A placement was combined with group-limited routing (`in_groups`). Such routes bound each rank's number of rows,
@@ -120,12 +120,12 @@ pub enum RouteError {
     },
     /// A `Routed` contains no route, because no launch has kept one there.
     NotKept {
-        /// The rank that it belongs to.
+        /// The rank that the `Routed` belongs to.
         rank: Rank,
     },
     /// A kept route has a different shape than this launch needs.
     KeptFor {
-        /// The rank that it belongs to.
+        /// The rank that the kept route belongs to.
         rank: Rank,
         /// The size that differs, such as `ranks`, `experts`, `chunks` or `words`.
         what: &'static str,
@@ -136,7 +136,7 @@ pub enum RouteError {
     },
     /// A kept route was made with another placement.
     KeptPlaced {
-        /// The rank that it belongs to.
+        /// The rank that the kept route belongs to.
         rank: Rank,
     },
     /// The ranks' kept routes come from different launches.
@@ -146,11 +146,11 @@ pub enum RouteError {
     },
     /// A rank has more rows than an i32 can number.
     Rows {
-        /// The rank that would send or receive them.
+        /// The rank that would send or receive the rows.
         rank: Rank,
         /// "send" or "receive".
         verb: &'static str,
-        /// Number of rows that it would send or receive.
+        /// Number of rows that the rank would send or receive.
         rows: usize,
     },
 }

@@ -120,7 +120,7 @@ impl Head {
     }
 }
 
-/// The ids that `from` sent to `rank`. Their head must equal `head`, that of `rank`.
+/// Reads the ids that `from` sent to `rank`. The head of the message must equal `head`, which `rank` sends itself.
 fn decode(rank: Rank, from: Rank, head: &Head, bytes: &[u8]) -> Result<Vec<i32>, RouteError> {
     let (sent_head, ids) = bytes.split_at(bytes.len().min(HEAD));
     let number = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().expect("a number has eight bytes"));
@@ -153,7 +153,7 @@ fn decode(rank: Rank, from: Rank, head: &Head, bytes: &[u8]) -> Result<Vec<i32>,
 mod tests {
     use super::*;
 
-    /// A rank that receives these bytes from the others.
+    /// A rank of a test, with the bytes that it receives from all ranks.
     struct Member(Ranks, Vec<Vec<u8>>);
 
     impl Exchange for Member {

@@ -6,7 +6,7 @@ use crate::tensor::buffer::CellBuffer;
 use crate::{PerRank, Placement, Rank, Ranks, RouteError};
 use std::cell::Cell;
 
-/// The word that marks a kept route. It differs from memory of zeros and from memory with all bits set.
+/// The first word of a kept route. No word of unwritten memory equals it: that is all zeros or has all bits set.
 #[doc(hidden)]
 pub const KEPT: i32 = 0x726f_7574;
 /// Number of words before the counts: one cache line.
@@ -64,7 +64,7 @@ impl KeptWords {
     }
 }
 
-/// The sizes of a route that is kept, and where its words lie.
+/// The sizes that a kept route's head states, with the layout that follows from them.
 struct KeptSizes {
     ranks: usize,
     experts: usize,
@@ -138,13 +138,13 @@ impl Routed {
         Some((0..experts).map(|expert| rows(expert).sum()).collect())
     }
 
-    /// The head, without the launch number.
+    /// The head of the kept route, without the launch number.
     fn head(&self) -> [i32; 9] {
         let word = |at: usize| self.cells.get(at).map_or(0, Cell::get);
         [0, 2, 3, 4, 5, 6, 7, KEPT_PLACEMENT, KEPT_CHUNKS].map(word)
     }
 
-    /// The sizes in the head; `None` if no route is kept.
+    /// The sizes that the head states; `None` if no route is kept.
     fn sizes(&self) -> Option<KeptSizes> {
         let [kept, ranks, _, experts, top_k, tokens, _, _, chunks] = self.head();
         let [ranks, experts, top_k, tokens, chunks] =
@@ -153,7 +153,7 @@ impl Routed {
         (kept == KEPT).then_some(KeptSizes { ranks, experts, chunks, slots: tokens * top_k, words })
     }
 
-    /// The counts, the ids and the slots by expert, without unused words.
+    /// The words of the counts, of the ids and of the slots by expert, without unused words.
     fn words(&self) -> [&[Cell<i32>]; 3] {
         let Some(KeptSizes { slots, words, .. }) = self.sizes() else { return [&[]; 3] };
         let part = |from: usize, count: usize| self.cells.get(from..from + count).unwrap_or_default();
@@ -166,8 +166,8 @@ impl Routed {
         self.cells.get(1).map_or(0, Cell::get)
     }
 
-    /// The ids of `rank`, after checking that this is that rank's part of a route with these numbers of ranks and
-    /// experts and this placement digest.
+    /// Checks that this is `rank`'s part of a route with these numbers of ranks and experts and this placement digest. Returns the number
+    /// of ids per token, and the ids.
     fn ids(&self, rank: Rank, ranks: usize, experts: usize, placement: u32) -> Result<(usize, Vec<i32>), RouteError> {
         let [kept, of_ranks, of_rank, of_experts, top_k, tokens, _, placed, chunks] = self.head();
         let whole = |word: i32| usize::try_from(word).unwrap_or(0);
@@ -194,7 +194,7 @@ impl Routed {
 }
 
 impl PartialEq for Routed {
-    /// Whether both hold the same route. The launches that kept it may differ.
+    /// Whether both hold the same route, even if different launches kept it.
     fn eq(&self, other: &Self) -> bool {
         self.head() == other.head() && self.words() == other.words()
     }
@@ -275,12 +275,12 @@ impl Route {
         }
     }
 
-    /// Ranks, experts, ids of a token, and tokens of a rank.
+    /// Numbers of ranks, of experts, of ids per token, and of tokens of a rank.
     fn kept_sizes(&self, rank: Rank) -> (usize, usize, usize, usize) {
         (self.ranks().count(), self.expert_count(), self.top_k(), self.tokens(rank))
     }
 
-    /// The words that a rank keeps, except the launch number, if rows are counted in `chunks` chunks.
+    /// The words that a rank keeps if rows are counted in `chunks` chunks, except the launch number.
     #[doc(hidden)]
     #[must_use]
     pub fn kept_words(&self, rank: Rank, chunks: usize) -> Vec<i32> {
@@ -315,7 +315,7 @@ impl Route {
         words_of
     }
 
-    /// The route that launches have kept.
+    /// The route that an earlier launch has kept in `routed`.
     pub(super) fn kept(
         ep: Ranks,
         experts: usize,

@@ -124,8 +124,8 @@ fn least_then_most(rows: &[usize]) -> Vec<usize> {
     experts
 }
 
-/// A heavy expert at position p by load moves to position 3p - 2. Every other expert moves back by the number of heavy
-/// experts that now follow it.
+/// Reorders experts that are sorted by load. The heavy expert at position p moves to position 3p - 2. Every other
+/// expert moves back by the number of heavy experts that now follow it.
 fn heavy_then_two_light(rows: &[usize]) -> Vec<usize> {
     let experts = least_then_most(rows);
     let heavy = experts.len().saturating_sub(1) / 3;

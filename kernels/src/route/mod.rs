@@ -56,13 +56,13 @@ pub struct Route {
     ranks: Ranks,
     top_k: usize,
     places: Places,
-    /// Slots per token and group of experts; 0 if any slot may name any expert.
+    /// Number of a token's slots for each group of experts; 0 if any slot may name any expert.
     group_slots: usize,
-    /// The first token of each rank.
+    /// Number of each rank's first token.
     first_tokens: Vec<usize>,
-    /// Rows of every (token, k).
+    /// Positions of the rows of all (token, k).
     each: Placed,
-    /// Rows of tokens that are sent once to each rank.
+    /// Positions of the rows of tokens that are sent once to each rank.
     once: OncePlaced,
 }
 
@@ -250,7 +250,7 @@ impl Route {
         self.places.digest()
     }
 
-    /// The slots of a rank by logical expert, in ascending order for each.
+    /// The slots of a rank for each logical expert, in ascending order.
     fn slots_of_logical(&self, rank: Rank) -> impl Iterator<Item = (LogicalExpert, &[i32])> {
         let source = &self.each.sources()[rank.id()];
         (0..source.experts()).map(|e| (LogicalExpert::new(e), &source.slots()[source.first(e)..][..source.rows(e)]))
@@ -351,7 +351,7 @@ impl Route {
     }
 }
 
-/// The places of experts without a placement.
+/// The places of experts if there is no placement: consecutive experts on each rank.
 fn consecutive(ep: Ranks, experts: usize) -> Result<Places, RouteError> {
     Places::even(ep.count(), experts, 0).map_err(|_| RouteError::Experts { experts, ranks: ep.count() })
 }

@@ -26,7 +26,7 @@ impl Route {
         self.once().order(rank)
     }
 
-    /// Rows that a rank receives when each token is sent once to it.
+    /// Number of rows that a rank receives if each token is sent to it once.
     #[must_use]
     pub fn received_once(&self, rank: Rank) -> usize {
         self.experts_of(rank).map(|e| self.expert_rows_once(e)).sum()

@@ -11,10 +11,10 @@ const NO_EXPERT: i32 = -1;
 /// The slots of one rank, sorted by logical expert.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct SourceOrder {
-    /// Number of all (token, k), including empty slots.
+    /// Number of all slots, including empty ones.
     all: usize,
     slots: Vec<i32>,
-    /// The position of each expert's first slot in `slots`, then the length of `slots`.
+    /// For each expert, the position of its first slot in `slots`; then the length of `slots`.
     firsts: Vec<usize>,
 }
 
@@ -53,7 +53,7 @@ impl SourceOrder {
         Ok(Self { all: ids.len(), slots, firsts })
     }
 
-    /// The order of a range of slots.
+    /// The order of the slots in the range `wanted` only.
     pub(super) fn only(&self, wanted: Range<usize>) -> Self {
         let mut only = Self { all: wanted.len(), slots: Vec::with_capacity(wanted.len()), firsts: vec![0] };
         for expert in self.firsts.windows(2) {
@@ -66,8 +66,8 @@ impl SourceOrder {
         only
     }
 
-    /// The order of once-sent rows: one slot per token and rank, that of the rank's first physical expert that the
-    /// token goes to.
+    /// The order of once-sent rows. For each rank that a token goes to, it has one slot of the token: the slot of the
+    /// first of that rank's physical experts that the token goes to.
     pub(super) fn once(&self, top_k: usize, places: &Places) -> Self {
         // For each token: one plus the last rank that it was sent to. Physical experts are ordered by rank.
         let mut sent = vec![0; self.slots.iter().max().map_or(0, |&slot| token(slot, top_k) + 1)];
@@ -87,7 +87,7 @@ impl SourceOrder {
         Self { all: self.all, slots: of_expert.concat(), firsts }
     }
 
-    /// Number of all (token, k), including empty slots.
+    /// Number of all slots, including empty ones.
     pub(super) const fn all(&self) -> usize {
         self.all
     }
@@ -104,7 +104,7 @@ impl SourceOrder {
         self.firsts[expert + 1] - self.firsts[expert]
     }
 
-    /// Number of an expert's rows before a slot.
+    /// Number of the expert's rows whose slots come before `slot`.
     pub(super) fn rows_before(&self, expert: usize, slot: usize) -> usize {
         self.slots[self.firsts[expert]..self.firsts[expert + 1]].partition_point(|&other| (other as usize) < slot)
     }
@@ -114,12 +114,12 @@ impl SourceOrder {
     }
 }
 
-/// The token of a slot.
+/// The token that a slot belongs to.
 pub(super) fn token(slot: i32, top_k: usize) -> usize {
     usize::try_from(slot).expect("a route lists no negative slot") / top_k
 }
 
-/// The number of rows as an i32; an error if it does not fit.
+/// The number of rows as an `i32`, or an error if it does not fit.
 pub(super) fn fits(rank: Rank, verb: &'static str, rows: usize) -> Result<i32, RouteError> {
     i32::try_from(rows).map_err(|_| RouteError::Rows { rank, verb, rows })
 }

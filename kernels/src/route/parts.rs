@@ -1,4 +1,4 @@
-//! The rows of a chunk's parts.
+//! The rows of an expert before each part of a chunk.
 
 use super::{Expert, Rank, Route};
 

@@ -105,7 +105,8 @@ impl<const B: usize> TokenBlock<B> {
     }
 }
 
-/// Piece i of a pair covers rows `[max(at, m·M), min(at + rows, (m + 1)·M))` of the expert, with m = at / M + i.
+/// The pieces of a pair. Piece i covers the expert's rows `[max(at, m·M), min(at + rows, (m + 1)·M))`, where m = at / M
+/// + i.
 pub(super) fn sends<const M: usize>(
     source: Rank,
     expert: Expert,
@@ -124,7 +125,7 @@ pub(super) fn sends<const M: usize>(
     })
 }
 
-/// Row tiles of an expert whose rows start at `base`.
+/// The row tiles of an expert that has `rows` rows from row `base` on.
 pub(super) fn row_tiles<const M: usize>(expert: Expert, base: usize, rows: usize) -> impl Iterator<Item = RowTile<M>> {
     const { assert!(M > 0, "a row tile has at least one row") };
     (0..rows.div_ceil(M)).map(move |index| RowTile {
@@ -135,7 +136,7 @@ pub(super) fn row_tiles<const M: usize>(expert: Expert, base: usize, rows: usize
     })
 }
 
-/// Blocks of a rank's tokens.
+/// The blocks of `tokens` tokens, the first of which is `first`.
 pub(crate) fn token_blocks<const B: usize>(first: usize, tokens: usize) -> impl Iterator<Item = TokenBlock<B>> {
     const { assert!(B > 0, "a block has at least one token") };
     (0..tokens.div_ceil(B)).map(move |index| TokenBlock { first: first + index * B, rows: B.min(tokens - index * B) })

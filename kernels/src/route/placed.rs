@@ -14,21 +14,21 @@ pub(super) struct Placed {
     sources: Vec<SourceOrder>,
     /// The pair of source `s` and physical expert `p` is at `s * count + p`.
     pairs: Vec<Pair>,
-    /// Rows of each physical expert.
+    /// Number of rows of each physical expert.
     expert_rows: Vec<usize>,
 }
 
-/// A part of a rank's slots. The places of an expert share the rows of each part separately.
+/// A part of a rank's slots. Physical experts of one logical expert share the rows of each part separately.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Part {
-    /// Number of the part; it decides the places that rounding favours.
+    /// Number of the part, which decides which physical experts rounding favours.
     pub(super) number: usize,
-    /// End of the part: its slots are below this one.
+    /// The first slot after the part.
     pub(super) end: usize,
 }
 
 impl Part {
-    /// The only part of an undivided rank: it has all slots.
+    /// The part with all slots of a rank, for ranks that are not divided into parts.
     pub(super) const WHOLE: Self = Self { number: 0, end: usize::MAX };
 }
 
@@ -37,7 +37,7 @@ impl Placed {
         Self::in_parts(sources, places, |_| vec![Part::WHOLE])
     }
 
-    /// The positions of rows if each source's slots are divided into these parts.
+    /// Computes the positions of all rows, if each source's slots are divided into the given parts.
     pub(super) fn in_parts(sources: Vec<SourceOrder>, places: &Places, parts: impl Fn(Rank) -> Vec<Part>) -> Self {
         let count = places.count();
         let mut expert_rows = vec![0; count];
@@ -89,7 +89,7 @@ impl Placed {
         self.sources[rank.id()].slots()
     }
 
-    /// Number of all (token, k) of a rank.
+    /// Number of all slots of a rank, including empty ones.
     pub(super) fn slots(&self, rank: Rank) -> usize {
         self.sources[rank.id()].all()
     }
@@ -99,7 +99,7 @@ impl Placed {
         self.expert_rows[expert.id()]
     }
 
-    /// The rows of an expert among all rows that its owner receives: the first one, and their number.
+    /// First row and number of rows of physical expert `id`, among all rows that its owner receives.
     pub(super) fn place(&self, id: usize) -> (usize, usize) {
         (self.pairs[id].base, self.expert_rows[id])
     }
@@ -115,7 +115,7 @@ impl Placed {
 pub(super) struct OncePlaced(OnceLock<Placed>);
 
 impl OncePlaced {
-    /// The rows; `place` computes them on first use.
+    /// The positions, which `place` computes on the first call.
     pub(super) fn get_or_place(&self, place: impl FnOnce() -> Placed) -> &Placed {
         self.0.get_or_init(place)
     }

@@ -53,7 +53,7 @@ impl Ranks {
         ids.map(Rank)
     }
 
-    /// The position of a rank among those that are here.
+    /// The position of a rank among the ranks of this process; `None` if it runs in another process.
     pub(crate) fn position(self, rank: Rank) -> Option<usize> {
         match self.only {
             Some(only) => (only == rank).then_some(0),
@@ -102,7 +102,7 @@ impl fmt::Display for Rank {
 pub struct Expert {
     id: usize,
     local_experts: usize,
-    /// The expert's rows among all rows that its owner receives: the first one, and their number.
+    /// First row and number of rows of the expert, among all rows that its owner receives.
     rows: (usize, usize),
 }
 

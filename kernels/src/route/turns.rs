@@ -1,4 +1,4 @@
-//! The turns in which a rank sends its rows for an expert, and in which results come back.
+//! The turns in which a rank sends its rows for an expert, and in which the results return.
 
 use std::ops::Range;
 
@@ -22,7 +22,7 @@ use std::ops::Range;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PairTurns {
     rows: Range<usize>,
-    /// The rows of whole cuts, which have no rows of other ranks; empty if there is no whole cut.
+    /// The rows that whole cuts cover, which no other rank shares; empty if there is no whole cut.
     whole: Range<usize>,
     turn: usize,
     /// Number of whole cuts in the first turn.
@@ -73,33 +73,33 @@ impl PairTurns {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PieceTurns {
     pieces: usize,
-    /// Number of pieces after all whole cuts; they come first in the order.
+    /// Number of pieces after the last whole cut. They come first in the order.
     behind: usize,
-    /// Number of pieces in the first turn, and in each later one.
+    /// Number of pieces in the first turn. `each` is the number in each later turn.
     first: usize,
     each: usize,
 }
 
 impl PieceTurns {
-    /// The number of turns: at least one.
+    /// Number of turns, at least one.
     #[must_use]
     pub fn count(&self) -> usize {
         1 + (self.pieces - self.first).div_ceil(self.each)
     }
 
-    /// The position of a turn's first piece; the number of pieces for a turn from [`Self::count`] on.
+    /// Position of the first piece of a turn. For a turn from [`Self::count`] on, it is the number of pieces.
     #[must_use]
     pub fn begin(&self, turn: usize) -> usize {
         turn.checked_sub(1).map_or(0, |later| (self.first + later * self.each).min(self.pieces))
     }
 
-    /// The piece at a position; both are counted from 0.
+    /// The piece at position `place` of the order. Pieces and positions are counted from 0.
     #[must_use]
     pub const fn piece(&self, place: usize) -> usize {
         if place < self.behind { self.pieces - self.behind + place } else { place - self.behind }
     }
 
-    /// The turn of a position.
+    /// The turn that position `place` of the order belongs to.
     #[must_use]
     pub fn of_place(&self, place: usize) -> usize {
         if place < self.first { 0 } else { 1 + (place - self.first) / self.each }

@@ -45,7 +45,7 @@ impl bf16 {
     }
 }
 
-/// The bit that tells quiet NaNs from signalling ones.
+/// The bit that distinguishes quiet NaNs from signalling ones.
 const QUIET: u16 = 0x0040;
 
 #[cfg(test)]

@@ -5,10 +5,10 @@ use std::ops::Deref;
 
 use crate::Element;
 
-/// Tensors start on this many bytes, as buffers of the device's runtime do.
+/// Alignment of tensors in bytes, which is that of buffers in the device's runtime.
 const ALIGNMENT: usize = 512;
 
-/// A fixed number of cells that start on [`ALIGNMENT`] bytes.
+/// A fixed number of cells, the first of which is aligned to [`ALIGNMENT`] bytes.
 ///
 /// It is a vector that is never resized, so that its cells never move; the cells before the first aligned one and after
 /// the last one are not used. Alignment and padding keep the lines of different tensors apart.

@@ -13,17 +13,17 @@ use crate::{Element, Float, PerRank, Piece, Rank, Ranks, Tile, TokenBlock};
 #[derive(Clone)]
 pub struct Tensor<T: Element, const C: usize> {
     cells: CellBuffer<T>,
-    /// The token of the first row.
+    /// Number of the token that the first row belongs to.
     first_token: usize,
 }
 
 impl<T: Element, const C: usize> Tensor<T, C> {
-    /// `rows` rows with every bit set; the first one belongs to `first_token`.
+    /// Makes `rows` rows in which every bit is set. The first row belongs to token `first_token`.
     pub(crate) fn poisoned(first_token: usize, rows: usize) -> Self {
         Self { cells: CellBuffer::filled(rows * C, T::POISON), first_token }
     }
 
-    /// `rows` rows of zeros.
+    /// Makes `rows` rows of zeros.
     #[must_use]
     pub fn zeros(rows: usize) -> Self {
         Self { cells: CellBuffer::filled(rows * C, T::default()), first_token: 0 }
@@ -144,7 +144,7 @@ impl<T: Element, const C: usize> fmt::Debug for Tensor<T, C> {
 
 /// A source for the number of tokens of each rank: a route, or a tensor with a row per token.
 pub trait RankTokens {
-    /// The number of a rank's first token, and its number of tokens.
+    /// Number of a rank's first token, and number of its tokens.
     fn rank_tokens(&self, rank: Rank) -> (usize, usize);
 }
 

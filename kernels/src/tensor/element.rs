@@ -36,7 +36,7 @@ pub trait CubeElement: Number {
     type Sum: Accumulator;
     /// The type of the product of two tiles.
     type Product<const R: usize, const C: usize>;
-    /// The number in the type of sums, exact.
+    /// The number in the type of sums, converted exactly.
     fn widened(self) -> Self::Sum;
     /// Makes a product from its sums, row after row.
     fn product<const R: usize, const C: usize>(rows: usize, cols: usize, sums: Vec<Self::Sum>) -> Self::Product<R, C>;

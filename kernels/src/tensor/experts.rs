@@ -38,13 +38,13 @@ impl<T: Element, const N: usize, const K: usize> Experts<T, N, K> {
         Self::from_slice(&values)
     }
 
-    /// `experts` matrices of zeros.
+    /// Makes `experts` matrices of zeros.
     #[must_use]
     pub fn zeros(experts: usize) -> Self {
         Self { cells: CellBuffer::filled(experts * N * K, T::default()) }
     }
 
-    /// `experts` matrices with every bit set.
+    /// Makes `experts` matrices in which every bit is set.
     pub(crate) fn poisoned(experts: usize) -> Self {
         Self { cells: CellBuffer::filled(experts * N * K, T::POISON) }
     }

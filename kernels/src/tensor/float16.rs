@@ -66,15 +66,15 @@ const SIGN: u16 = 0x8000;
 const INFINITY: u16 = 0x7c00;
 const ABOVE_INFINITY: u16 = INFINITY + 1;
 const FRACTION: u16 = 0x03ff;
-/// The least normal half.
+/// Bits of the smallest positive normal half.
 const NORMAL: u16 = 0x0400;
-/// The bit that tells quiet NaNs from signalling ones.
+/// The bit that distinguishes quiet NaNs from signalling ones.
 const QUIET: u16 = 0x0200;
-/// The difference of the exponents of f32 and of half, in the place of those of f32.
+/// Difference between the exponent biases of f32 and of half, shifted to the exponent bits of an f32.
 const EXPONENTS: u32 = (127 - 15) << 23;
-/// The bits of 65,520, halfway between the largest half and the power of two above it.
+/// Bits, as f32, of 65,520: halfway between the largest half and the next power of two.
 const TOO_LARGE: u32 = 65_520.0f32.to_bits();
-/// The bits of 2^-14.
+/// Bits, as f32, of 2^-14.
 const LEAST_NORMAL: u32 = (127 - 14) << 23;
 
 #[cfg(test)]

@@ -26,7 +26,7 @@ macro_rules! float_of_16_bits {
                 Self(u16::from_le_bytes(bytes))
             }
 
-            /// Its bytes, the lowest first.
+            /// The two bytes of the number, the lowest first.
             #[must_use]
             pub const fn to_le_bytes(self) -> [u8; 2] {
                 self.0.to_le_bytes()
@@ -46,7 +46,7 @@ macro_rules! float_of_16_bits {
             }
         }
 
-        /// As numbers: both zeros are equal, and a NaN equals nothing.
+        /// Compares as numbers: both zeros are equal, and a NaN equals nothing.
         impl PartialEq for $name {
             fn eq(&self, other: &Self) -> bool {
                 self.to_f32() == other.to_f32()
@@ -107,7 +107,8 @@ mod tests {
                     }
                 }
 
-                /// Each number, its midpoint to the next one, and the neighbours of both.
+                /// Checks rounding for each number, its midpoint to the next number, and the neighbours of both,
+                /// against the crate `half`.
                 #[test]
                 fn rounds_as_there() {
                     for bits in 0..=u16::MAX {

@@ -9,7 +9,7 @@ use crate::{Element, Expert, PerRank, Piece, Rank, Ranks, Route, RowTile, Tile};
 pub struct Once<T, const C: usize> {
     cells: CellBuffer<T>,
     rank: Rank,
-    /// For each row received for an expert, its row here.
+    /// For each row that is received for an expert, the number of the once-sent row of the same token.
     rows: Vec<i32>,
 }
 
@@ -59,7 +59,7 @@ impl<T: Element, const C: usize> Once<T, C> {
 }
 
 impl<T: Element, const C: usize> PartialEq for Once<T, C> {
-    /// Whether both have the same rows for the same received rows.
+    /// Whether both have equal rows, and the same once-sent row for each received row.
     fn eq(&self, other: &Self) -> bool {
         self.rows == other.rows && self.cells[..] == other.cells[..]
     }

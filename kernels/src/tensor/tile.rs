@@ -17,7 +17,7 @@ pub const RAGGED: usize = 1 << 30;
 pub(crate) enum TileRows<'a> {
     /// `count` consecutive rows.
     Range { first: usize, count: usize },
-    /// Row `list[i] / per_row - before`, for each i.
+    /// The rows of a list: tile row i is row `list[i] / per_row - before` of the tensor.
     Listed { list: &'a [i32], per_row: usize, before: usize },
 }
 
@@ -56,7 +56,7 @@ pub struct Tile<'a, T, const R: usize, const C: usize> {
 }
 
 impl<'a, T: Element, const R: usize, const C: usize> Tile<'a, T, R, C> {
-    /// All columns of some rows of a tensor with `pitch` columns.
+    /// Makes a tile with all columns of some rows of a tensor whose rows have `pitch` elements.
     pub(crate) fn new(cells: &'a [Cell<T>], pitch: usize, rows: TileRows<'a>) -> Self {
         let tile = Self { cells, pitch, rows, first_col: 0, cols: pitch, empty: &[] };
         tile.fits();
@@ -73,7 +73,7 @@ impl<'a, T: Element, const R: usize, const C: usize> Tile<'a, T, R, C> {
         self.empty
     }
 
-    /// Whether a row is that of an empty slot.
+    /// Whether a row belongs to an empty slot.
     pub(crate) fn is_empty(&self, row: usize) -> bool {
         self.empty.get(row).is_some_and(|empty| *empty)
     }

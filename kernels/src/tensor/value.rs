@@ -15,7 +15,7 @@ pub type AnyValue = Value<MOST, MOST>;
 pub struct Value<const R: usize, const C: usize> {
     rows: usize,
     cols: usize,
-    /// Whether the single row, or the single column, is broadcast to the size of the value that this one is combined with.
+    /// Whether the value is one row, or one column, that is repeated to the size of the value that it is combined with.
     open: [bool; 2],
     /// For each row, whether it belongs to an empty slot; empty if no row does. Sums over k skip these rows.
     empty: Vec<bool>,
@@ -135,7 +135,7 @@ impl<const R: usize, const C: usize> Value<R, C> {
         Self { rows, cols, open, empty: Vec::new(), data }.with_empty(&self.empty).with_empty(&other.empty)
     }
 
-    /// This value as a larger type, with one row for all rows or one column for all columns.
+    /// This value with larger bounds, as `broadcast` gives it: its single row, or single column, stands for all rows or columns.
     pub(crate) fn opened<const R2: usize, const C2: usize>(&self) -> Value<R2, C2> {
         const { assert!((R == R2 || R == 1) && (C == C2 || C == 1), "`broadcast` can only repeat one row or one column") };
         let open = [self.open[0] || R != R2, self.open[1] || C != C2];
@@ -143,7 +143,7 @@ impl<const R: usize, const C: usize> Value<R, C> {
         Value { rows: self.rows, cols: self.cols, open, empty, data: self.data.clone() }
     }
 
-    /// Whether the numbers of rows, or of columns, equal those of the value that this one is combined with.
+    /// Whether the value's single row, or single column, is repeated to the size of the value that it is combined with.
     pub(crate) const fn open(&self) -> [bool; 2] {
         self.open
     }

@@ -2,7 +2,7 @@
 
 use crate::placement::PlacementError;
 
-/// Parts of a row that averages are kept in.
+/// Base-2 logarithm of the number of parts of a row in which averages are kept.
 const PARTS_LOG2: u32 = 16;
 const THOUSAND: u128 = 1000;
 
@@ -27,22 +27,22 @@ const THOUSAND: u128 = 1000;
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LoadAverage {
-    /// By expert, in parts of a row.
+    /// The average of each expert, in parts of a row.
     parts: Vec<u128>,
-    /// Thousandths of the average that a launch leaves.
+    /// Thousandths of the old average that a launch keeps.
     factor: u32,
     is_empty: bool,
 }
 
 impl LoadAverage {
-    /// An average of no launches yet, with the factor 0.9.
+    /// An empty average, to which no launch has been added. The factor is 0.9.
     #[must_use]
     pub fn new(experts: usize) -> Self {
         Self { parts: vec![0; experts], factor: 900, is_empty: true }
     }
 
-    /// An average of no launches yet. Each launch keeps `thousandths` / 1000 of the old average; with 0, the last
-    /// launch alone counts.
+    /// An empty average, to which no launch has been added. Each launch keeps `thousandths` / 1000 of the old average;
+    /// with 0, only the last launch counts.
     ///
     /// # Errors
     ///
@@ -72,8 +72,8 @@ impl LoadAverage {
         Ok(())
     }
 
-    /// The expected rows of each expert in `launches` launches together, rounded. More launches lose less to rounding;
-    /// pass the number of launches until the next placement.
+    /// Expected number of rows of each expert in the next `launches` launches together, rounded. More launches lose
+    /// less to rounding: pass the number of launches until the next placement.
     #[must_use]
     pub fn loads(&self, launches: u64) -> Vec<u64> {
         let half = 1 << (PARTS_LOG2 - 1);

@@ -42,7 +42,7 @@ impl Placement {
     }
 }
 
-/// By expert: the physical experts that take rows, ascending.
+/// For each logical expert, the physical experts that take its rows, in ascending order.
 type Takes = Vec<Vec<usize>>;
 
 struct Draft<'a> {
@@ -50,18 +50,19 @@ struct Draft<'a> {
     loads: &'a [u64],
     launches: u64,
     costs: &'a PlacementCosts,
-    /// By expert: its physical experts.
+    /// For each logical expert, all its physical experts.
     copies: Takes,
 }
 
-/// Less is better: the time of the slowest rank, the sum over all ranks, and the sum of squares, in whole nanoseconds.
+/// The score of a choice; less is better. It has the time of the slowest rank, the sum over all ranks, and the sum of squares, in
+/// nanoseconds.
 type Score = (u128, u128, u128);
 
-/// Choices of copies up to which all are tried: as many as there are for 13 copies of one expert. Eight experts with two copies each have 6561.
+/// Maximum number of combinations that are all tried: that of one expert with 13 copies. Eight experts with two copies each have 6,561.
 const MOST_CHOICES: usize = (1 << 13) - 1;
 
 impl Draft<'_> {
-    /// The best of all combinations; `None` if there are too many.
+    /// The best of all combinations; `None` if there are more than [`MOST_CHOICES`].
     fn searched(&self) -> Option<Takes> {
         let copied: Vec<usize> = (0..self.copies.len()).filter(|expert| self.copies[*expert].len() > 1).collect();
         let sets = |expert: &usize| 1_usize.checked_shl(self.copies[*expert].len() as u32).map(|sets| sets - 1);
@@ -77,7 +78,7 @@ impl Draft<'_> {
         Some(best.1)
     }
 
-    /// Tries all combinations for the experts in `copied`.
+    /// Tries all combinations of copies for the experts in `copied`, and keeps the best in `best`.
     fn choose(&self, copied: &[usize], of_rank: &mut [Work], takes: &mut Takes, best: &mut (Score, Takes)) {
         let Some((&expert, others)) = copied.split_first() else {
             let score = self.score(of_rank);
@@ -97,14 +98,14 @@ impl Draft<'_> {
         }
     }
 
-    /// A combination that no single step improves, starting from all copies, or from one copy of each expert.
+    /// The better of two combinations that no single step improves: one found from all copies, the other from one copy of each expert.
     fn stepped(&self) -> Takes {
         let (all, single) = (self.improved(self.copies.clone()), self.improved(self.single()));
         if self.score(&self.work(&single)) < self.score(&self.work(&all)) { single } else { all }
     }
 
-    /// One physical expert for each logical expert: the experts with most rows first, each on the rank with the least
-    /// time.
+    /// A start for [`improved`](Self::improved): one physical expert per logical expert. The experts with most rows are assigned first,
+    /// each to the copy whose rank has the least time.
     fn single(&self) -> Takes {
         let mut order: Vec<usize> = (0..self.copies.len()).collect();
         order.sort_by_key(|&expert| (self.copies[expert].len() > 1, std::cmp::Reverse(self.loads[expert]), expert));
@@ -125,7 +126,7 @@ impl Draft<'_> {
         takes
     }
 
-    /// Takes the best step repeatedly, until no step helps.
+    /// Takes the best step again and again, until no step helps.
     fn improved(&self, mut takes: Takes) -> Takes {
         let mut of_rank = self.work(&takes);
         let mut score = self.score(&of_rank);
@@ -179,7 +180,7 @@ impl Draft<'_> {
     }
 }
 
-/// The next choices of an expert's copies: one more, one fewer, or another one instead of one.
+/// The choices of an expert's copies that one step leads to: one copy more, one fewer, or one exchanged for another.
 fn steps(copies: &[usize], takes: &[usize]) -> Vec<Vec<usize>> {
     let others = || copies.iter().copied().filter(|physical| !takes.contains(physical));
     let without = |left_out: usize| takes.iter().copied().filter(move |physical| *physical != left_out);
@@ -212,7 +213,7 @@ mod tests {
         placement.payoff(placement, loads, 1, costs).unwrap().before_ns
     }
 
-    /// The least time over all choices of copies.
+    /// The least time of the slowest rank over all choices of copies, in nanoseconds.
     fn least(placement: &Placement, loads: &[u64], costs: &PlacementCosts) -> u64 {
         let copies = placement.places().copies();
         let draft = Draft { placement, loads, launches: 1, costs, copies: copies.clone() };
@@ -256,7 +257,7 @@ mod tests {
         assert_eq!(steps(&[3], &[3]), [[0; 0]; 0]);
     }
 
-    /// A draft of a placement whose experts have these numbers of copies, on ranks of one place each.
+    /// Calls `look` with a draft whose experts have these numbers of copies, on ranks with one place each.
     fn with_copies<R>(
         copies: &[usize],
         loads: &[u64],

@@ -1,18 +1,18 @@
 //! Drafts of placements, and the steps that improve them.
 
-/// Parts of a row in which loads are counted: a row may be shared by all ranks.
+/// Number of parts of a row in which loads are counted, because all ranks may share a row.
 pub(super) const PARTS: u128 = 1 << 16;
 
-/// A placement in the making.
+/// A placement that is being made.
 pub(super) struct Draft<'a> {
     pub(super) loads: &'a [u64],
-    /// Places per rank.
+    /// Number of places per rank.
     pub(super) local: usize,
-    /// By place: the expert that it holds.
+    /// The expert that each place holds.
     pub(super) of: Vec<Option<usize>>,
-    /// By expert: the ranks that hold it.
+    /// The ranks that hold each expert.
     ranks_of: Vec<Vec<usize>>,
-    /// By rank: its load, in parts of a row.
+    /// The load of each rank, in parts of a row.
     pub(super) of_rank: Vec<u128>,
 }
 
@@ -30,7 +30,7 @@ pub(super) enum Step {
 }
 
 impl Step {
-    /// Number of places that the step writes.
+    /// Number of places that get another expert.
     const fn writes(self) -> usize {
         match self {
             Self::Swap(..) => 2,
@@ -53,8 +53,9 @@ impl<'a> Draft<'a> {
         draft
     }
 
-    /// Copies go to the expert with the largest part for each, until places are full or nothing is left to share; then parts are packed, the
-    /// largest first, each to the rank with the least load that has room and does not hold the expert.
+    /// Makes a draft from loads alone. First each further copy goes to the expert whose copies have most rows each, until all places are
+    /// used or no expert has rows to share. Then the copies are placed, those with most rows first, each on the rank with the least load
+    /// that has room and does not hold the expert.
     pub(super) fn packed(ranks: usize, loads: &'a [u64], local: usize) -> Self {
         let mut copies = vec![1_usize; loads.len()];
         for _ in loads.len()..ranks * local {
@@ -86,7 +87,7 @@ impl<'a> Draft<'a> {
         Self::new(ranks, loads, places.collect())
     }
 
-    /// Takes the best steps until no step helps, or until this many places are written.
+    /// Takes the best step again and again, until no step helps or `most_writes` places are written.
     pub(super) fn improve(&mut self, most_writes: usize) {
         let mut left = most_writes;
         while let Some(step) = self.best(left) {
@@ -95,7 +96,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// The step with the least load of the fullest rank, then the least sum of squared loads; `None` if no step helps.
+    /// The step that leads to the best [`score`]; `None` if no step improves the draft.
     fn best(&self, most_writes: usize) -> Option<Step> {
         let fullest = (0..self.of_rank.len()).max_by_key(|&rank| (self.of_rank[rank], std::cmp::Reverse(rank)))?;
         let mut best = (score(&self.of_rank), None);
@@ -115,7 +116,7 @@ impl<'a> Draft<'a> {
         best.1
     }
 
-    /// The steps that take load from a rank.
+    /// The steps that can take load from a rank.
     pub(super) fn steps(&self, rank: usize) -> impl Iterator<Item = Step> + '_ {
         let own = rank * self.local..(rank + 1) * self.local;
         let experts = own.clone().filter_map(|place| Some((place, self.of[place]?)));
@@ -146,7 +147,7 @@ impl<'a> Draft<'a> {
         self.of[place].iter().map(|&expert| self.part(expert, self.ranks_of[expert].len())).sum()
     }
 
-    /// Changes the loads of all ranks as a step does.
+    /// Changes the loads of all ranks in `of_rank` by the effect of a step.
     pub(super) fn add(&self, step: Step, of_rank: &mut [u128]) {
         match step {
             Step::Swap([a, b]) => {
@@ -171,7 +172,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Removes the copy in a place from the loads of all ranks, if the place holds one.
+    /// Removes the copy in `place`, if there is one, from the loads of all ranks.
     fn without(&self, place: usize, of_rank: &mut [u128]) {
         let Some(held) = self.of[place] else { return };
         let copies = self.ranks_of[held].len();
@@ -199,7 +200,7 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// Less is better: the load of the fullest rank, then the sum of the squares of all, in whole rows.
+/// The score of a draft; less is better. It has the load of the fullest rank and the sum of the squares of all loads, in whole rows.
 pub(super) fn score(of_rank: &[u128]) -> (u128, u128) {
     let square = |parts: &u128| (parts / PARTS).saturating_mul(parts / PARTS);
     (fullest_load(of_rank), of_rank.iter().map(square).fold(0, u128::saturating_add))

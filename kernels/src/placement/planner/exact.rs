@@ -10,21 +10,21 @@ use super::draft::PARTS;
 pub(super) const EXPERTS: usize = 8;
 /// Maximum number of ranks of a search.
 pub(super) const RANKS: usize = 8;
-/// Number of sets of ranks that a search tries before it ends with the best placement so far. Four ranks with 16 places need fewer. More
-/// ranks may need far more; the sets up to the limit take some milliseconds.
+/// Maximum number of sets of ranks that a search tries. It then ends with the best placement found so far. With four ranks and 16 places, a
+/// search always ends earlier. Trying the maximum takes some milliseconds.
 const fn most_sets(ranks: usize) -> u32 {
     if ranks <= 4 { 1 << 22 } else { 1 << 17 }
 }
 
-/// A placement in force, and how many of its places may be written.
+/// The placement that the search starts from, and the number of its places that may be written.
 #[derive(Clone, Copy)]
 pub(super) struct Change<'a> {
     pub(super) of: &'a [Option<usize>],
     pub(super) most_writes: usize,
 }
 
-/// By place, the placement whose fullest rank has the least load, if that is less than `below` parts of a row; `None` if there is no such
-/// placement.
+/// The expert of each place, in the placement whose fullest rank has the least load. `None` if no placement has less than `below` parts of
+/// a row on its fullest rank.
 pub(super) fn best(
     ranks: usize,
     loads: &[u64],
@@ -40,7 +40,7 @@ pub(super) fn best(
     Some(places(ranks, local, &sets, change))
 }
 
-/// By place: the expert, for sets of ranks by expert. Experts that stay on a rank stay in their places.
+/// The expert of each place, made from the set of ranks of each expert. An expert that stays on a rank stays in its place there.
 fn places(ranks: usize, local: usize, sets: &[u32], change: Option<Change<'_>>) -> Vec<Option<usize>> {
     let mut of = change.map_or(vec![None; ranks * local], |change| change.of.to_vec());
     for (place, held) in of.iter_mut().enumerate() {
@@ -59,12 +59,12 @@ fn places(ranks: usize, local: usize, sets: &[u32], change: Option<Change<'_>>) 
     of
 }
 
-/// Whether a set of ranks has one.
+/// Whether the set contains the rank.
 fn has(set: u32, rank: usize) -> bool {
     set >> rank & 1 == 1
 }
 
-/// The ranks of a set, ascending.
+/// The ranks in a set, in ascending order.
 fn ranks_of(mut set: u32) -> impl Iterator<Item = usize> + Clone {
     std::iter::from_fn(move || {
         let rank = (set != 0).then(|| set.trailing_zeros() as usize)?;
@@ -76,24 +76,24 @@ fn ranks_of(mut set: u32) -> impl Iterator<Item = usize> + Clone {
 struct Search<'a> {
     loads: &'a [u64],
     ranks: usize,
-    /// Experts by falling load.
+    /// Experts, from the highest load to the lowest.
     order: Vec<usize>,
-    /// By expert: the set of ranks that hold it now.
+    /// For each expert, the set of ranks that hold it in the old placement.
     held: Vec<u32>,
-    /// Whether ranks are alike: no place is in force.
+    /// Whether all ranks are interchangeable, because there is no old placement.
     alike: bool,
     most_writes: usize,
-    /// Sets that may still be tried.
+    /// Number of sets that may still be tried.
     left: u32,
-    /// By rank: empty places.
+    /// Number of empty places of each rank.
     room: Vec<usize>,
-    /// By rank: parts of rows.
+    /// Load of each rank, in parts of a row.
     of_rank: Vec<u128>,
-    /// By rank: the set of experts that it has, by their order.
+    /// For each rank, the set of experts placed there so far, as bits in the order of `order`.
     has: Vec<u32>,
-    /// Sets of ranks of the experts so far.
+    /// The set of ranks of each expert placed so far.
     chosen: Vec<u32>,
-    /// By order: at least the parts of this expert and all later ones.
+    /// For each position of `order`, a lower bound of the parts of this expert and all later ones.
     rest: Vec<u128>,
     best: u128,
     found: Option<Vec<u32>>,
@@ -131,7 +131,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Tries all sets of ranks for expert number n and later ones, after `writes` written places.
+    /// Tries all sets of ranks for the expert at position `n` of `order` and later ones, after `writes` places were written.
     fn place(&mut self, n: usize, writes: usize) {
         let Some(&expert) = self.order.get(n) else {
             self.best = self.of_rank.iter().copied().max().unwrap_or_default();
@@ -174,14 +174,14 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Whether the loads of expert number n and later ones fit on ranks with room while every rank stays below the best
-    /// load so far.
+    /// Whether the loads of the expert at position `n` of `order` and later ones fit on ranks with room, while each rank's load stays less
+    /// than the best so far.
     fn fits(&self, n: usize) -> bool {
         let with_room = self.room.iter().zip(&self.of_rank).filter(|(room, _)| **room > 0);
         with_room.map(|(_, parts)| self.best.saturating_sub(*parts)).sum::<u128>() > self.rest[n]
     }
 
-    /// Whether the set takes ranks that are interchangeable so far in ascending order.
+    /// Whether the set is the first of those that are equal up to an exchange of ranks that hold the same experts.
     fn is_first(&self, set: u32) -> bool {
         ranks_of(set).all(|rank| {
             let alike = self.has[..rank].iter().rposition(|experts| *experts == self.has[rank]);
@@ -195,7 +195,7 @@ mod tests {
     use super::*;
     use crate::placement::planner::draft::{Draft, fullest_load};
 
-    /// The number of sets that a search tries after the steps of a draft.
+    /// The number of sets that a search tries, starting from the load that an improved draft reaches.
     fn sets(ranks: usize, loads: &[u64], local: usize, change: Option<Change<'_>>) -> u32 {
         let mut draft = match change {
             Some(change) => Draft::new(ranks, loads, change.of.to_vec()),

@@ -82,7 +82,7 @@ impl Placement {
         Ok(Payoff { before_ns: time(old), after_ns: time(self), copies_ns: copies.saturating_mul(costs.copy_ns) })
     }
 
-    /// The work of each rank.
+    /// The work of each rank, from its experts' rows in all launches.
     fn work(&self, loads: &[u64], launches: u64) -> Vec<Work> {
         let mut of_rank = vec![Work::default(); self.ranks().count()];
         for (physical, cut) in self.cuts().into_iter().enumerate() {

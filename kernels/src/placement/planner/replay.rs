@@ -1,9 +1,9 @@
-//! Test data: loads that drift, and the placements that follow them.
+//! Tests with loads that drift, and with the placements that follow them.
 
 use super::*;
 use crate::Rank;
 
-/// A generator of floats: only loads are made with it.
+/// A generator of random floats, which only makes loads.
 struct Draws(u64);
 
 impl Draws {
@@ -18,14 +18,14 @@ impl Draws {
     }
 }
 
-/// Experts that a token goes to, and tokens of all ranks in a step.
+/// Number of experts per token. [`TOKENS`] is the number of tokens of all ranks in a step.
 const TOP_K: f64 = 8.0;
 const TOKENS: f64 = 8.0 * 4096.0;
-/// Part of the distance from their start that logarithms of weights keep in a step.
+/// Factor by which a step reduces the distance between the logarithm of a weight and its start.
 const RETURN: f64 = 0.999;
 
-/// A layer whose experts have weights by Zipf's law with exponent 1.2, in random order. In each step, the logarithms of weights go back a
-/// thousandth to where they began, and a normally distributed step of the size `drift` away.
+/// A layer whose experts' weights follow Zipf's law with exponent 1.2, in random order. In each step, the logarithm of a weight first moves
+/// a thousandth of the way back to its start, and then changes by a normally distributed number with the standard deviation `drift`.
 struct Layer {
     start: Vec<f64>,
     logs: Vec<f64>,
@@ -45,7 +45,7 @@ impl Layer {
         Self { logs: start.clone(), start, drift, scale: 1.0, draws }
     }
 
-    /// The rows of each expert in the next step. A token goes to 8 different experts, so that none has more rows than there are tokens.
+    /// The rows of each expert in the next step. Each token goes to 8 different experts, so no expert has more rows than there are tokens.
     fn next(&mut self) -> Vec<u64> {
         for (log, start) in self.logs.iter_mut().zip(&self.start) {
             *log = start + RETURN * (*log - start) + self.drift * self.draws.normal();
@@ -73,7 +73,7 @@ impl Layer {
     }
 }
 
-/// The rule of a replay: 8 ranks with a spare place each, and a placement every 50 steps.
+/// The parameters of a replay. There are 8 ranks with one spare place each, and a new placement every 50 steps.
 struct Rule {
     layers: usize,
     steps: usize,
@@ -83,17 +83,17 @@ struct Rule {
 }
 
 struct Replayed {
-    /// The fullest rank over the mean of all, over layers and steps.
+    /// The fullest rank's load divided by the mean load, averaged over layers and steps.
     over: f64,
-    /// The value without a placement.
+    /// The same average for the even placement.
     without: f64,
-    /// Places written for each placement of a layer.
+    /// Average number of places that a new placement writes, per layer.
     writes: f64,
     digests: Vec<u64>,
 }
 
 impl Rule {
-    /// On a group of 8 ranks, some of which are in this process.
+    /// Replays the loads on a group of 8 ranks, some of which may be in other processes.
     fn replay(&self, ep: Ranks) -> Replayed {
         let mut replayed = Replayed { over: 0.0, without: 0.0, writes: 0.0, digests: Vec::new() };
         let (mut steps, mut placements) = (0.0, 0.0);
@@ -144,7 +144,7 @@ fn four_moves_every_fifty_steps_follow_the_loads() {
     }
 }
 
-/// Prints what `docs/placement.md` states.
+/// Prints the figures that `docs/placement.md` states.
 #[test]
 #[ignore = "takes seconds in a release build: .ci/sweep placements"]
 fn replay_of_48_layers() {
@@ -159,7 +159,7 @@ fn replay_of_48_layers() {
     }
 }
 
-/// Prints the time of a placement of 48 layers of 128 experts on 8 ranks, one thread.
+/// Prints the time to place 48 layers of 128 experts on 8 ranks with one thread.
 #[test]
 #[ignore = "prints times"]
 fn time_of_48_layers_of_128_experts() {

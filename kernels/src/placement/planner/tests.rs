@@ -6,7 +6,7 @@ fn fullest(placement: &Placement, loads: &[u64]) -> u64 {
     placement.loads(loads).unwrap().into_iter().max().unwrap()
 }
 
-/// Numbers below a bound, the same in every run.
+/// A generator of random numbers that are the same in every run.
 struct Draws(u64);
 
 impl Draws {
@@ -21,8 +21,8 @@ impl Draws {
     }
 }
 
-/// The least load of the fullest rank, in parts, over all placements whose copies have equal shares, and which write at most that many places of
-/// the old sets of experts by rank.
+/// The least load of the fullest rank, in parts of a row, over all placements whose copies have equal shares. With `old` (the old set of
+/// experts of each rank, and a limit), only placements that write at most that many places count.
 fn optimum(ranks: usize, loads: &[u64], local: usize, old: Option<(&[u32], usize)>) -> u128 {
     let held: Vec<u32> = (0..1_u32 << loads.len()).filter(|held| held.count_ones() as usize <= local).collect();
     let mut chosen = vec![0; ranks];
@@ -94,7 +94,7 @@ fn placements_on_eight_ranks_are_searched_and_on_more_they_are_not() {
     assert_eq!([9, 40].map(bettered), [0; 2]);
 }
 
-/// Without the search for few experts.
+/// Checks the steps without the exact search for few experts.
 #[test]
 fn steps_alone_come_near_the_best_placement() {
     let mut draws = Draws(9);
@@ -173,7 +173,8 @@ fn steps_are_taken_if_all_of_their_places_may_be_written() {
     assert_eq!(improved(&roomy, &[5, 4, 1], 1), [Some(0), None, Some(2), Some(1)]);
 }
 
-/// Placements that differ from one by a step which takes load from a rank: two places exchanged, an expert put into another place, or left out.
+/// All placements that one step makes from `of` by taking load from `rank`: two places exchanged, an expert put into another place, or a
+/// copy left out.
 fn after_steps(ranks: usize, experts: usize, of: &[Option<usize>], rank: usize) -> Vec<Vec<Option<usize>>> {
     let local = of.len() / ranks;
     let mut all = Vec::new();

@@ -29,7 +29,7 @@ fn each_rank_knows_the_counts_of_all() {
     assert_eq!(Routed::with_words(16).rows_from(Rank::new(0)), None);
 }
 
-/// A kernel with group-limited routing accepts no other route.
+/// Checks that a kernel with group-limited routing takes only a kept route that is in groups.
 #[test]
 fn a_route_in_groups_is_kept_as_one() {
     let ep = Ranks::new(1);
