@@ -159,7 +159,7 @@ pub struct RouteTable {
     pub line: u32,
 }
 
-/// Counter that shows that all ids of a rank are written.
+/// A counter that shows that all ids of a rank are written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ReadyTable {
     /// Number of the counter array, which has a single counter.

@@ -1,5 +1,5 @@
-//! Simulated time: our schedule and the original's on a described target, the bound that no schedule beats, the fit of the
-//! target's constants, and the search for faster schedules.
+//! Simulated time of kernels on a described target: of hpmoe's schedule, of the original's, and the bound that no schedule beats. Also the
+//! fit of the target's constants, and the search for faster schedules.
 //!
 //! This package lies above the compiler: neither macros nor build scripts need it.
 

@@ -1,21 +1,21 @@
-//! The part of each task that is real work, not padding, if routing is balanced.
+//! The real work of each task under balanced routing, without padding.
 
 use super::product::Tiles;
 use super::sizes::{CUBE_CORES, ROWS};
 use super::{OperatorKind, Original, OriginalTask, OriginalWork};
 
-/// The share of a core in a product.
+/// A core's share of an expert's product.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Share {
-    /// Base tiles of the core.
+    /// Number of base tiles of the core.
     pub tiles: u32,
-    /// Base tiles of the expert's product.
+    /// Number of base tiles of the whole product.
     pub total: u32,
-    /// FLOPs of the core: a part of the product's FLOPs, in proportion to its tiles.
+    /// FLOPs of the core: the product's FLOPs in proportion to the core's tiles.
     pub flops: f64,
 }
 
-/// Number of real rows in a 128-row tile if there are `count` rows in all.
+/// Number of real rows in tile `tile` of 128 rows, if there are `count` rows in all tiles.
 #[must_use]
 pub fn rows_of(tile: u32, count: u32) -> u32 {
     count.saturating_sub(tile * ROWS).min(ROWS)

@@ -4,7 +4,7 @@ use super::serial::Way;
 use crate::simulate::{Routing, Time};
 use hpmoe_core::target::Target;
 
-/// Bytes through the links of one rank, out and in.
+/// Bytes that one rank copies locally, and that it sends and receives over links.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 struct Traffic {
     local: u64,
@@ -12,18 +12,18 @@ struct Traffic {
     other_package: [u64; 2],
 }
 
-/// The rows between ranks.
+/// The rows that ranks exchange under a routing.
 #[derive(Clone, Debug)]
 pub(super) struct Exchanged {
     ranks: u32,
-    /// Rows by source and then owner of the experts: a row for each expert of a token.
+    /// Number of rows from each source to each owner, if a token has a row for each of its experts.
     rows: Vec<u32>,
-    /// Rows if each token is sent once to a rank; empty if no operator does so.
+    /// Number of rows from each source to each owner, if a token is sent once to each rank; empty if no operator sends like that.
     once: Vec<u32>,
 }
 
 impl Exchanged {
-    /// The rows of a routing. `once`: whether some operator sends each token once to a rank.
+    /// The rows of a routing. `once` says whether some operator sends each token once to a rank.
     pub(super) fn new(routing: &Routing, once: bool) -> Self {
         let (ranks, local) = (routing.ranks(), routing.local_experts() as usize);
         let pairs = (0..ranks).flat_map(|source| (0..ranks).map(move |owner| (source, owner)));
@@ -38,13 +38,13 @@ impl Exchanged {
         }
     }
 
-    /// Rows of a token's rank that go to the owner of experts, or come back from there.
+    /// Number of rows that move between `source`, the rank of their tokens, and `owner`, the rank of their experts.
     fn between(&self, way: Way, source: u32, owner: u32) -> u32 {
         let rows = if way == Way::OutOnce { &self.once } else { &self.rows };
         rows[(source * self.ranks + owner) as usize]
     }
 
-    /// Rows that a rank sends if each token is sent once to a rank.
+    /// Number of rows that a rank sends if each token is sent once to each rank.
     pub(super) fn sent_once(&self, rank: u32) -> u32 {
         (0..self.ranks).map(|owner| self.between(Way::OutOnce, rank, owner)).sum()
     }
@@ -67,7 +67,7 @@ pub(super) fn collective(way: Way, row: u64, rank: u32, exchanged: &Exchanged, t
     Time::from_ns(slowest * 1e9 + link.other_package_ns)
 }
 
-/// Rows from a rank to all experts of another.
+/// Number of rows from `source` to all experts of `owner`.
 pub(super) fn between(routing: &Routing, source: u32, owner: u32) -> u32 {
     let local = routing.local_experts();
     (owner * local..(owner + 1) * local).map(|expert| routing.rows(source, expert)).sum()

@@ -15,7 +15,7 @@ pub struct OriginalCounters {
 }
 
 impl OriginalCounter {
-    /// The counter of tasks that wait for nothing.
+    /// The counter of tasks that wait for nothing, which is always ready.
     pub const READY: Self = Self(0);
 }
 
@@ -26,27 +26,27 @@ impl OriginalCounters {
     pub(super) const fn shape(&self) -> &LayerShape {
         &self.shape
     }
-    /// The counter of rows that have arrived for an expert of the group, at its owner.
+    /// The counter, at the owner, of the rows that have arrived for expert `expert` of the group.
     #[must_use]
     pub const fn arrived(&self, expert: u32) -> OriginalCounter {
         OriginalCounter(1 + expert)
     }
-    /// The counter of the first product of a local expert.
+    /// The counter of a local expert's first product.
     #[must_use]
     pub const fn first_product(&self, expert: u32) -> OriginalCounter {
         OriginalCounter(1 + self.shape.experts + expert)
     }
-    /// The counter of the vector operator between the two products of a local expert.
+    /// The counter of a local expert's vector operator, which lies between its two products.
     #[must_use]
     pub const fn vector(&self, expert: u32) -> OriginalCounter {
         OriginalCounter(self.first_product(expert).0 + self.shape.experts_per_rank())
     }
-    /// The counter of a local expert's product before the combine.
+    /// The counter of a local expert's last product, after which the combine sends its rows.
     #[must_use]
     pub const fn last_product(&self, expert: u32) -> OriginalCounter {
         OriginalCounter(self.vector(expert).0 + self.shape.experts_per_rank())
     }
-    /// The counter that all operators ending at this rank signal.
+    /// The counter that the last operators signal: those whose results stay on this rank.
     #[must_use]
     pub const fn last(&self) -> OriginalCounter {
         OriginalCounter(self.last_product(0).0 + self.shape.experts_per_rank())
@@ -56,31 +56,33 @@ impl OriginalCounters {
     pub const fn terminated(&self) -> OriginalCounter {
         OriginalCounter(self.last().0 + 1)
     }
-    /// The counter of the barrier between ranks at the start.
+    /// The counter of the barrier between all ranks at the start.
     #[must_use]
     pub const fn handshake(&self) -> OriginalCounter {
         OriginalCounter(self.last().0 + 3)
     }
-    /// The counter of the barrier between the rank's AIVs.
+    /// The counter of the barrier between all AIVs of a rank.
     #[must_use]
     pub const fn met(&self) -> OriginalCounter {
         OriginalCounter(self.handshake().0 + 8)
     }
-    /// The maximum number of tiles that one rank can send to one expert, whose buffer holds every token of every rank.
+    /// Maximum number of tiles that one rank can send to one expert. An expert's buffer has room for every token of
+    /// every rank.
     pub(super) const fn tiles_per_source(&self) -> u32 {
         self.shape.tokens.div_ceil(ROWS)
     }
-    /// The threshold of [`Self::arrived`] and [`Self::vector`]: one signal per tile.
+    /// The threshold of [`Self::arrived`] and [`Self::vector`]: each tile signals once.
     #[must_use]
     pub const fn tiles(&self) -> u32 {
         self.shape.ranks * self.tiles_per_source()
     }
-    /// The threshold of products: one signal per matrix core.
+    /// The threshold of the counters of products: each matrix core signals once.
     #[must_use]
     pub const fn cores(&self) -> u32 {
         CUBE_CORES
     }
-    /// The threshold of [`Self::last`]: all results, and in the backward direction both weight gradients.
+    /// The threshold of [`Self::last`]: one signal per tile of results and, in the backward direction, one per core for
+    /// both weight gradients of each expert.
     #[must_use]
     pub const fn last_signals(&self) -> u32 {
         let gradients = match self.direction {

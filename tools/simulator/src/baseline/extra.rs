@@ -1,4 +1,4 @@
-//! The work that the original leaves to other kernels and a kernel that gathers and scatters does itself.
+//! Kernels for work that the original's own kernel does not do, while a kernel of hpmoe gathers and scatters rows itself.
 
 use super::LayerShape;
 use crate::simulate::Time;
@@ -17,11 +17,11 @@ pub struct Extra {
     pub time: Time,
 }
 
-/// The kernels for the permutation before the original, and for the inverse permutation with the top-k sum after it. They don't
-/// overlap with anything.
+/// The kernels before and after the original's: the permutation of rows, and the inverse permutation with the sum over k. Neither overlaps
+/// with anything.
 ///
-/// In the backward direction, the first kernel permutes gradients of outputs, and the last one sums gradients of rows. Both
-/// move the same bytes as in the forward direction.
+/// In the backward direction, the first kernel permutes gradients of outputs, and the last one sums gradients of rows. Both move the same
+/// bytes as in the forward direction.
 #[must_use]
 pub fn extras(shape: &LayerShape, target: &Target) -> Vec<Extra> {
     let [tokens, rows] = [u64::from(shape.tokens), u64::from(shape.tokens) * u64::from(shape.top_k)];
@@ -42,17 +42,17 @@ pub fn routing_tables(rows: u64, target: &Target) -> Extra {
     Extra { name: "routing tables", read, written, time }
 }
 
-/// Bytes that routing tables read and write.
+/// Bytes that the making of routing tables reads and writes.
 const fn tables_moved(rows: u64) -> [u64; 2] {
     [rows * 4, 2 * rows * 4]
 }
 
-/// The time of routing tables without their launch and the exchange of counts.
+/// Time for making routing tables, without the kernel's launch and the exchange of counts.
 pub(super) fn tables_after_launch(rows: u64, target: &Target) -> Time {
     moving(tables_moved(rows).iter().sum(), target)
 }
 
-/// The time of a launch, and of the bytes through all vector cores or HBM, whichever is slower.
+/// Time of a kernel that moves `bytes` bytes: its launch, and the time of all vector cores or of HBM, whichever is longer.
 fn time(bytes: u64, target: &Target) -> Time {
     Time::from_us(target.launch.kernel_us) + moving(bytes, target)
 }

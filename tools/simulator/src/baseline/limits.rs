@@ -9,22 +9,22 @@ use std::fmt;
 pub enum Limit {
     /// The tokens of a rank must be a multiple of 128.
     Tokens {
-        /// Tokens per rank of the layer.
+        /// Number of tokens per rank in the layer.
         tokens: u32,
     },
     /// A rank has at most 25,600 tasks.
     Tasks {
-        /// Tasks per rank of the program.
+        /// Number of tasks per rank in the program.
         tasks: u32,
     },
     /// A rank has at most 1,024 counters.
     OriginalCounters {
-        /// Counters per rank of the program.
+        /// Number of counters per rank in the program.
         counters: u32,
     },
     /// A rank has at most 16 local experts.
     Experts {
-        /// Local experts of each rank.
+        /// Number of local experts of each rank.
         experts: u32,
     },
 }

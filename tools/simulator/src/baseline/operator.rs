@@ -14,9 +14,9 @@ pub enum Operator {
     Dispatch,
     /// Gate and up projection: `[rows, H] x [H, 2I]`.
     UpProj,
-    /// `silu(gate) * up`.
+    /// Activation: `silu(gate) * up`.
     SwiGlu,
-    /// `[rows, I] x [I, H]`.
+    /// Down projection: `[rows, I] x [I, H]`.
     DownProj,
     /// Gradient of the activation: `[rows, H] x [H, I]`.
     ActGrad,
@@ -34,7 +34,7 @@ pub enum Operator {
     Terminate,
 }
 
-/// The kind of an operator's work.
+/// The kind of work that an operator does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OperatorKind {
     /// Puts rows from rank to rank.
@@ -84,7 +84,7 @@ impl Operator {
             ],
         }
     }
-    /// The name that the original gives it.
+    /// The name that the original gives the operator.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -101,7 +101,7 @@ impl Operator {
             Self::Terminate => "terminate",
         }
     }
-    /// The kind of its work, with the extents of a product.
+    /// The kind of the operator's work; for a product, with its extents.
     #[must_use]
     pub const fn kind(self, shape: &LayerShape) -> OperatorKind {
         use ProductExtent::{Fixed, Rows};
@@ -120,7 +120,7 @@ impl Operator {
         };
         OperatorKind::Product(OperatorProduct { m, n, k })
     }
-    /// The kind of core that runs it.
+    /// The kind of core that runs the operator.
     #[must_use]
     pub const fn core(self, shape: &LayerShape) -> CoreKind {
         match self.kind(shape) {
@@ -150,8 +150,8 @@ impl Operator {
     }
 }
 
-/// Bytes of all vector work and puts for a row, divided by the operations of all products for it. A row that is put leaves one
-/// rank and arrives at another.
+/// Bytes that all vector operators and puts move for a row, divided by the FLOPs of all products for it. A row that is put counts twice: it
+/// leaves one rank and arrives at another.
 pub(super) fn bytes_per_flop(shape: &LayerShape, direction: Direction) -> f64 {
     let (mut bytes, mut flops) = (0.0, 0.0);
     for operator in Operator::all(direction) {
@@ -164,7 +164,7 @@ pub(super) fn bytes_per_flop(shape: &LayerShape, direction: Direction) -> f64 {
 }
 
 impl ProductExtent {
-    /// The value if the expert received `rows` rows.
+    /// The extent's value if the expert received `rows` rows.
     #[must_use]
     pub const fn at(self, rows: u32) -> u32 {
         match self {
@@ -175,12 +175,12 @@ impl ProductExtent {
 }
 
 impl OperatorProduct {
-    /// Number of output tiles of [`BASE_TILE`] if the expert received `rows` rows.
+    /// Number of output tiles of size [`BASE_TILE`] if the expert received `rows` rows.
     #[must_use]
     pub const fn base_tiles(&self, rows: u32) -> u32 {
         self.m.at(rows).div_ceil(BASE_TILE[0]) * self.n.at(rows).div_ceil(BASE_TILE[1])
     }
-    /// FLOPs if the expert received `rows` rows.
+    /// FLOPs of the product if the expert received `rows` rows.
     #[must_use]
     pub const fn flops(&self, rows: u32) -> u64 {
         2 * self.m.at(rows) as u64 * self.n.at(rows) as u64 * self.k.at(rows) as u64

@@ -5,21 +5,21 @@ use super::task::TaskBuilder;
 use super::{Direction, LayerShape, Operator, OriginalCounters, OriginalTask};
 use hpmoe_core::schedule::CoreKind;
 
-/// The program of HyperParallel-MoE. It has the tasks of the worst routing; with a balanced routing most of them are empty.
+/// The program of HyperParallel-MoE. It has the tasks for the worst routing; under a balanced routing most of them are empty.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Original {
     shape: LayerShape,
     direction: Direction,
 }
 
-/// An operator and its range in the list of tasks.
+/// An operator, with the range of its tasks in the list of all tasks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Listed {
     /// The operator itself.
     pub operator: Operator,
-    /// The number of its first task.
+    /// Number of the operator's first task.
     pub first: u32,
-    /// The number of its tasks.
+    /// Number of tasks of the operator.
     pub tasks: u32,
 }
 
@@ -29,17 +29,17 @@ impl Original {
     pub const fn new(shape: LayerShape, direction: Direction) -> Self {
         Self { shape, direction }
     }
-    /// The layer that it was built for.
+    /// The layer that the program was built for.
     #[must_use]
     pub const fn shape(&self) -> &LayerShape {
         &self.shape
     }
-    /// The pass that it runs.
+    /// The pass that the program runs.
     #[must_use]
     pub const fn direction(&self) -> Direction {
         self.direction
     }
-    /// Cores of a rank that take tasks: all matrix cores and half of the vector cores.
+    /// Number of cores of a rank that take tasks: all matrix cores, or half of the vector cores.
     #[must_use]
     pub const fn workers(&self, core: CoreKind) -> u32 {
         match core {
@@ -47,12 +47,12 @@ impl Original {
             CoreKind::Aiv => AIV_WORKERS,
         }
     }
-    /// The numbers and thresholds of its counters.
+    /// The numbers and thresholds of the program's counters.
     #[must_use]
     pub const fn counters(&self) -> OriginalCounters {
         OriginalCounters::new(self.shape, self.direction)
     }
-    /// Operators in the order of their task numbers, without the last task.
+    /// The operators in the order of their task numbers, except the last task's.
     #[must_use]
     pub fn operators(&self) -> Vec<Listed> {
         let mut first = 0;

@@ -1,11 +1,11 @@
-//! The share of a core in one expert's product, as work of the simulator.
+//! A core's share of one expert's product, as work of the simulator.
 
 use super::{BASE_TILE, OperatorProduct};
 use crate::simulate::{self, Efficiency, Neighbours, ProductExtents, TileWalk, Work, Written};
 use hpmoe_core::target::Target;
 use hpmoe_kernels::op::ElementType;
 
-/// The base tiles of a core: tile `t` belongs to core `(before + t) mod cores`.
+/// The base tiles of one core: tile `t` belongs to core `(before + t) mod cores`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Tiles {
     pub(super) before: u32,
@@ -14,12 +14,12 @@ pub(super) struct Tiles {
 }
 
 impl Tiles {
-    /// The number of its tiles among the first `total`.
+    /// Number of the core's tiles among the first `total` tiles.
     pub(super) const fn among(self, total: u32) -> u32 {
         (total + self.cores - 1 - self.first()) / self.cores
     }
 
-    /// The first tile.
+    /// Number of the core's first tile.
     const fn first(self) -> u32 {
         (self.core + self.cores - self.before % self.cores) % self.cores
     }
@@ -29,18 +29,18 @@ impl Tiles {
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Products {
     pub(super) operands: ElementType,
-    /// Products that are added up in one result.
+    /// Number of products that are added up in one result.
     pub(super) terms: u32,
-    /// How the result is written.
+    /// How the result is written to memory.
     pub(super) out: Written,
-    /// The share of the peak that products of bf16 and f16 reach.
+    /// The share of the peak rate that products of bf16 and f16 reach.
     pub(super) efficiency: Efficiency,
-    /// Bytes that vector cores and puts move for each operation of a product.
+    /// Bytes that vector cores and puts move per FLOP of a product.
     pub(super) bytes_per_flop: f64,
 }
 
-/// The work of a core in base tiles. The tiles of an expert are walked in rows, each from left to right. A tile at the edge costs
-/// its actual extents, padded like any other. If there is nothing to sum up, tiles of a gradient still become zero.
+/// A core's work on its base tiles. Tiles are taken row by row, from left to right. A tile at the edge costs its actual extents, padded
+/// like those of any tile. With zero rows to sum over, the tiles of a gradient are still written as zeros.
 pub(super) fn product(product: &OperatorProduct, rows: u32, tiles: Tiles, target: &Target, products: Products) -> Work {
     let [m, n, k] = [product.m, product.n, product.k].map(|extent| extent.at(rows));
     let total = product.base_tiles(rows);
@@ -119,7 +119,7 @@ mod tests {
         share(operator, rows, core).products().unwrap()
     }
 
-    /// Operations, and bytes of a left and of a right panel, of a tile of the up projection.
+    /// FLOPs of a tile of the up projection. `LEFT` is the number of bytes of its left panel.
     const TILE: f64 = 2.0 * 128.0 * 256.0 * 7168.0;
     const LEFT: f64 = 2.0 * 128.0 * 7168.0;
 

@@ -3,8 +3,7 @@
 use super::sizes::CUBE_CORES;
 use super::{Direction, Listed, Operator, Original};
 
-/// Task numbers in the order of the queues. Worker `w` of 24 takes the entries `w`, `w + 24`, …, and never takes over those
-/// of another worker.
+/// The task numbers in the queues. Worker `w` of 24 takes the entries `w`, `w + 24`, …, and never takes another worker's entries.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Queues {
     /// The queue of the matrix cores; the same on all ranks.
@@ -44,8 +43,8 @@ fn all(listed: &Listed) -> std::ops::Range<u32> {
     listed.first..listed.first + listed.tasks
 }
 
-/// The puts of an operator: each tile to all peers in turn. Every rank begins with itself, so that no two ranks send to the same
-/// peer at a time (RATR).
+/// The puts of an operator in the order of the queue: for each tile, the puts to all peers. Each rank starts with itself and goes on to the
+/// ranks after it, so that no two ranks send to the same peer at a time (RATR).
 fn puts(original: &Original, listed: &Listed, rank: u32) -> Vec<u32> {
     let (ranks, experts) = (original.shape().ranks, original.shape().experts_per_rank());
     let tiles = original.counters().tiles_per_source();

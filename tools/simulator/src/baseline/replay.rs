@@ -11,7 +11,7 @@ use crate::simulate::{
 use hpmoe_core::target::Target;
 use hpmoe_kernels::op::ElementType;
 
-/// The original's tasks with the rows of a routing. Tasks beyond these rows are empty, but signal as well.
+/// The original's tasks, run with the rows of a routing. Tasks beyond these rows are empty, but still signal.
 #[derive(Clone, Debug)]
 pub struct Replay {
     original: Original,
@@ -20,9 +20,9 @@ pub struct Replay {
     queues: Vec<Queues>,
     ops: Vec<Op>,
     costs: PolicyCosts,
-    /// Bytes that vector cores and puts move for each operation of a product.
+    /// Bytes that vector cores and puts move per FLOP of a product.
     bytes_per_flop: f64,
-    /// How weight gradients are written.
+    /// How weight gradients are written to memory.
     gradients: Written,
     target: Target,
 }
@@ -55,7 +55,7 @@ impl Replay {
         self
     }
 
-    /// The operation and the task of a task number.
+    /// The operation of task `number`, and the task itself.
     fn task(&self, rank: u32, number: u32) -> (u32, OriginalTask) {
         let op = self.listed.partition_point(|listed| listed.first <= number) - 1;
         let Listed { operator, first, .. } = self.listed[op];
@@ -104,7 +104,7 @@ impl Replay {
     }
 }
 
-/// The costs of the original's runtime: every task, even an empty one, reads its descriptor word by word, and waiting cores poll.
+/// The costs of the original's runtime: every task, even an empty one, reads its descriptor word by word, and waiting cores poll counters.
 fn costs(target: &Target) -> PolicyCosts {
     let original = &target.original;
     let every_task = Time::from_ns(target.sync.task_pickup_ns) + Time::from_ns(target.sync.tile_overhead_ns);

@@ -1,4 +1,4 @@
-//! Whether a kernel is the layer that the original system implements.
+//! Checks whether a kernel computes the layer that the original system implements.
 
 use super::serial::{RowClass, SerialProduct, operators};
 use super::{Direction, OperatorProduct, ProductExtent, SerialOperator, SerialWork, Way};
@@ -47,12 +47,12 @@ pub fn same_layer(checked: &CheckedGraph) -> Result<SameLayer, ForeignLayer> {
     if operators.iter().any(is_gradient) { backward(&operators) } else { forward(checked.graph(), &operators) }
 }
 
-/// The difference that makes a kernel another layer.
+/// The error for a kernel that differs from the original's layer in this way.
 fn foreign<T>(difference: impl Into<String>) -> Result<T, ForeignLayer> {
     Err(ForeignLayer(difference.into()))
 }
 
-/// The operators by kind, without those that prepare or finish the layer in separate kernels: routing tables and permutation.
+/// The operators of a layer by kind, without routing tables and permutations, which separate kernels do before or after the layer.
 struct Sorted<'a> {
     out: Vec<(&'a SerialOperator, Way, u64)>,
     back: Vec<(&'a SerialOperator, u64)>,
@@ -115,7 +115,7 @@ fn is_bf16(product: &SerialProduct) -> bool {
     product.operands == ElementType::bf16
 }
 
-/// The extents of a product over the rows of an expert: columns and terms.
+/// The extents of a product over the rows of an expert, as (columns, terms); `None` if it is another product.
 fn of_rows(product: &SerialProduct) -> Option<(u32, u32)> {
     match product.extents {
         OperatorProduct { m: ProductExtent::Rows, n: ProductExtent::Fixed(n), k: ProductExtent::Fixed(k) } => {
@@ -162,7 +162,7 @@ fn forward(graph: &TaskGraph, operators: &[SerialOperator]) -> Result<SameLayer,
     Ok(SameLayer { direction: Direction::Forward, hidden, intermediate })
 }
 
-/// The vector tasks on received rows, which are the activation. (The sum over k and puts can't differ.)
+/// The vector tasks that work on received rows: the activation. (Sums over k and puts can't differ.)
 fn on_received(graph: &TaskGraph) -> impl Iterator<Item = &Task> {
     let received = |phase: &&Phase| {
         matches!(
@@ -174,10 +174,10 @@ fn on_received(graph: &TaskGraph) -> impl Iterator<Item = &Task> {
     tasks.filter(|task| task.kind == TaskKind::Vector)
 }
 
-/// The operations of `silu(gate) * up`.
+/// The operations that `silu(gate) * up` may consist of.
 const SWIGLU: [&str; 6] = ["load", "silu", "sigmoid", "*", "cast", "store"];
 
-/// The router's weights and the parts of their gradients may be sent with the rows: this many bytes for each byte of a row.
+/// Maximum bytes of a put per byte of a row. The router's weights, and parts of their gradients, may be sent with the rows.
 const ALONG: u64 = 2;
 
 fn backward(operators: &[SerialOperator]) -> Result<SameLayer, ForeignLayer> {

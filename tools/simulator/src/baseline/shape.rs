@@ -5,17 +5,17 @@ use crate::simulate::{Routing, RoutingSizes};
 /// Sizes of one expert layer over a group of ranks. Every rank holds `experts / ranks` consecutive experts.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct LayerShape {
-    /// Ranks of the group (EP).
+    /// Number of ranks in the group (EP).
     pub ranks: u32,
-    /// Tokens per rank.
+    /// Number of tokens per rank.
     pub tokens: u32,
-    /// Experts of the layer, over all ranks.
+    /// Number of experts of the layer, over all ranks.
     pub experts: u32,
-    /// Experts that each token goes to.
+    /// Number of experts that each token goes to.
     pub top_k: u32,
-    /// Columns per token.
+    /// Number of columns per token.
     pub hidden: u32,
-    /// Columns of an expert's activation; its gate and up projections have twice as many together.
+    /// Number of columns of an expert's activation. The gate and up projections together have twice as many.
     pub intermediate: u32,
 }
 
@@ -34,18 +34,18 @@ impl LayerShape {
     pub const fn deepseek_v3(ranks: u32) -> Self {
         Self { ranks, tokens: 4096, experts: 8 * ranks, top_k: 8, hidden: 7168, intermediate: 2048 }
     }
-    /// Local experts of each rank.
+    /// Number of local experts of each rank.
     #[must_use]
     pub const fn experts_per_rank(&self) -> u32 {
         self.experts / self.ranks
     }
-    /// The most even routing, which the published latencies use.
+    /// The most even routing of this layer, which the published latencies use.
     #[must_use]
     pub fn balanced(&self) -> Routing {
         let Self { ranks, experts, top_k, tokens, .. } = *self;
         Routing::balanced(RoutingSizes { ranks, experts, top_k, tokens })
     }
-    /// Rows that a rank sends to one expert when routing is balanced, rounded down as in the original.
+    /// Number of rows that a rank sends to one expert under balanced routing, rounded down as in the original.
     #[must_use]
     pub const fn balanced_rows(&self) -> u32 {
         self.tokens * self.top_k / self.experts
@@ -53,7 +53,7 @@ impl LayerShape {
 }
 
 impl Direction {
-    /// The name on the command line and in JSON.
+    /// The direction's name on the command line and in JSON.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -10,52 +10,54 @@ pub struct OriginalTask {
     pub operator: Operator,
     /// The task's number among the tasks of its operator.
     pub index: u32,
-    /// The counter that it waits for, on its own rank.
+    /// The counter that the task waits for, on its own rank.
     pub waits: OriginalCounter,
     /// The value at which the wait ends.
     pub threshold: u32,
-    /// The counter that it adds 1 to.
+    /// The counter that the task adds 1 to, on rank `signals_at`.
     pub signals: OriginalCounter,
-    /// The rank of that counter.
+    /// The rank whose counter the task adds 1 to.
     pub signals_at: u32,
-    /// The work, at its largest extents.
+    /// The task's work, at its maximum extents.
     pub work: OriginalWork,
 }
 
-/// The work of a task of the original. Its rows are a static range; only rows below the count of a launch are real.
+/// The work of a task of the original. Its rows are a fixed range; in a launch, only rows below the actual number of
+/// rows are real.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OriginalWork {
     /// 128 rows of one expert to or from one peer.
     Put {
         /// The rank that the rows go to.
         peer: u32,
-        /// Number of the expert on its owner.
+        /// Number of the expert among those of its owner.
         expert: u32,
         /// Number of the expert in the group.
         global: u32,
-        /// Number of the tile, among the tiles of this peer and expert.
+        /// Number of the tile among the tiles of this peer and expert.
         tile: u32,
     },
     /// 128 rows of a local expert.
     Vector {
         /// The local expert.
         expert: u32,
-        /// Number of the tile, among the tiles of this expert.
+        /// Number of the tile among the tiles of this expert.
         tile: u32,
     },
     /// A core's share of the product of a local expert: every 24th base tile.
     Product {
         /// The local expert.
         expert: u32,
-        /// The core, which is also the first base tile of the share.
+        /// The core, whose number is also that of the share's first base tile.
         core: u32,
     },
-    /// Nothing: the task only waits.
+    /// No work: the task only waits.
     Terminate,
 }
 
 impl OriginalWork {
-    /// The first row and the end of the range; the end is `None` if the task covers all rows of the expert.
+    /// The first row of the range and its end; the end is `None` if the task covers all rows of the expert. `None` for
+    /// the last task.
     #[must_use]
     pub const fn rows(&self) -> Option<(u32, Option<u32>)> {
         match *self {
@@ -75,7 +77,7 @@ pub(super) struct TaskBuilder {
 }
 
 impl TaskBuilder {
-    /// The task `index` of an operator.
+    /// Task number `index` of an operator.
     pub(super) fn task(&self, operator: Operator, index: u32) -> OriginalTask {
         let counters = &self.counters;
         let work = self.work(operator, index);
@@ -136,7 +138,7 @@ impl TaskBuilder {
 }
 
 impl OriginalCounters {
-    /// The number of an operator's tasks on one rank, empty ones included.
+    /// Number of an operator's tasks on one rank, including empty ones.
     pub(super) fn count(&self, operator: Operator) -> u32 {
         let shape = self.shape();
         match operator.kind(shape) {

@@ -1,4 +1,4 @@
-//! The work that every policy must do, for comparing policies with it.
+//! The work that every policy must do, for tests that compare policies with it.
 
 use super::collective::between;
 use super::{Direction, LayerShape, Operator, OperatorKind};
@@ -13,12 +13,12 @@ pub(super) struct Covered {
     pub(super) vector_bytes: u64,
     /// Bytes sent to other ranks.
     pub(super) sent_bytes: u64,
-    /// Bytes moved within the rank by puts.
+    /// Bytes that puts move within the rank.
     pub(super) kept_bytes: u64,
 }
 
 impl Covered {
-    /// The work of any policy on one rank for a routing.
+    /// The work that any policy does on one rank under a routing.
     #[must_use]
     pub(super) fn of(shape: &LayerShape, direction: Direction, routing: &Routing, rank: u32) -> Self {
         let own = shape.experts_per_rank();

@@ -36,7 +36,7 @@ pub fn reproduce(target: &Target, latency: &Latency<'_>) -> Calibration {
 }
 
 impl Comparison {
-    /// The relative error, positive if the simulated latency is too long.
+    /// Relative error of the simulated latency, positive if it is too long.
     #[must_use]
     pub fn error(&self) -> f64 {
         self.simulated_ms / self.published.ms - 1.0
@@ -44,12 +44,12 @@ impl Comparison {
 }
 
 impl Calibration {
-    /// The largest absolute error.
+    /// The largest absolute value of the relative errors.
     #[must_use]
     pub fn worst(&self) -> f64 {
         self.rows.iter().map(|row| row.error().abs()).fold(0.0, f64::max)
     }
-    /// The mean absolute error of the latencies that the constants were not fitted to.
+    /// Mean absolute value of the relative errors of latencies that the constants were not fitted to.
     #[must_use]
     pub fn mean_of_others(&self) -> f64 {
         let others = self.rows.iter().filter(|row| !row.published.fitted_on());

@@ -25,14 +25,14 @@ pub fn fit(target: &Target, latency: &Latency<'_>) -> Fitted {
     Fitted { gemm_operator_efficiency: operator, collective_efficiency: collective, ..fitted }
 }
 
-/// A target with other fitted constants.
+/// The target with its fitted constants replaced.
 pub(super) fn with(target: &Target, fitted: Fitted) -> Target {
     let mut target = target.clone();
     target.fitted = fitted;
     target
 }
 
-/// The relative errors of a policy on 8 ranks, forward and backward.
+/// Relative errors of a policy's simulated latencies on 8 ranks: forward, backward.
 fn errors(policy: PublishedPolicy, target: &Target, latency: &Latency<'_>) -> [f64; 2] {
     let mut errors = PUBLISHED
         .iter()
@@ -41,8 +41,8 @@ fn errors(policy: PublishedPolicy, target: &Target, latency: &Latency<'_>) -> [f
     [(); 2].map(|()| errors.next().expect("two directions"))
 }
 
-/// The shares with the least sum of squared errors, found by Gauss-Newton in their reciprocals, because a latency is nearly a
-/// linear function of these. Polling makes it a step function, so a single share is then searched among its neighbours.
+/// The shares with the least sum of squared errors. They are found by Gauss-Newton steps on the shares' reciprocals, of which a latency is
+/// nearly a linear function. Polling makes it a step function, so a single share is afterwards improved by a search nearby.
 fn least<const N: usize>(start: [f64; N], errors: impl Fn([f64; N]) -> [f64; 2]) -> [f64; N] {
     const ROUNDS: usize = 6;
     const STEP: f64 = 0.01;
@@ -70,7 +70,7 @@ fn least<const N: usize>(start: [f64; N], errors: impl Fn([f64; N]) -> [f64; 2])
     if N == 1 { std::array::from_fn(|_| nearby(shares[0], |share| squares(errors([share; N])))) } else { shares }
 }
 
-/// The best share within a hundredth of `start`, in steps of a thousandth and then of a tenth of that.
+/// The best share near `start`: within 0.01 of it in steps of 0.001, then within 0.001 of the result in steps of 0.0001.
 fn nearby(start: f64, cost: impl Fn(f64) -> f64) -> f64 {
     [1e-3, 1e-4].into_iter().fold(start, |middle, step| {
         let near = (-10..=10).map(|steps| ((middle + f64::from(steps) * step) * 1e4).round() / 1e4);
@@ -83,7 +83,7 @@ fn rounded_share(times: f64) -> f64 {
     (1e4 / times).round() / 1e4
 }
 
-/// The change that reduces the errors most, from the normal equations; `None` if errors don't depend on the parameters.
+/// The change of the parameters that reduces the errors most, by the normal equations; `None` if errors don't depend on the parameters.
 fn newton<const N: usize>(slopes: &[[f64; 2]; N], errors: [f64; 2]) -> Option<[f64; N]> {
     let dot = |a: [f64; 2], b: [f64; 2]| a[0] * b[0] + a[1] * b[1];
     let mut change = [0.0; N];

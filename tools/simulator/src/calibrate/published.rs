@@ -14,7 +14,7 @@ pub enum PublishedPolicy {
 /// A latency from the start of dispatch to the end of combine.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Published {
-    /// Ranks of the group.
+    /// Number of ranks in the group.
     pub ranks: u32,
     /// The pass of the layer.
     pub direction: Direction,
@@ -24,8 +24,8 @@ pub struct Published {
     pub ms: f64,
 }
 
-/// The latencies of the DeepSeek-V3 layer with 4,096 tokens and 8 experts per rank and balanced routing, on Ascend A3 (arXiv
-/// 2605.23764).
+/// The published latencies, measured on Ascend A3 (arXiv 2605.23764), of the DeepSeek-V3 layer with 4,096 tokens and 8 experts per rank and
+/// balanced routing.
 pub const PUBLISHED: [Published; 12] = [
     serial(4, Direction::Forward, 16.3),
     original(4, Direction::Forward, 10.2),
@@ -50,7 +50,7 @@ const fn original(ranks: u32, direction: Direction, ms: f64) -> Published {
 }
 
 impl PublishedPolicy {
-    /// The name on the command line and in JSON.
+    /// The policy's name on the command line and in JSON.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -5,11 +5,11 @@ use crate::baseline::{LayerShape, Original, Replay, Serial};
 use crate::simulate::{Workload, simulate};
 use hpmoe_core::target::Target;
 
-/// Simulates the workload of a published latency on a target, in milliseconds.
+/// A function that simulates the workload of a published latency on a target, and returns milliseconds.
 pub type Latency<'a> = dyn Fn(&Published, &Target) -> f64 + 'a;
 
 impl Published {
-    /// The workload that has this latency.
+    /// The workload whose latency was published.
     #[must_use]
     pub fn workload(&self, target: &Target) -> Box<dyn Workload> {
         let shape = LayerShape::deepseek_v3(self.ranks);
@@ -20,7 +20,7 @@ impl Published {
         }
     }
 
-    /// The simulated latency of that workload, in milliseconds.
+    /// Latency in milliseconds of a simulation of the [`workload`](Self::workload).
     ///
     /// # Panics
     ///

@@ -1,13 +1,13 @@
-//! The cost of choosing the number of chunks: `routing/choice.h`, and what it adds to other steps.
+//! The cost of choosing the number of chunks: the steps of `routing/choice.h`, and the steps that the choice adds elsewhere.
 
 use super::steps::BLOCK_WORDS;
 use super::{QUOTIENTS, RoutingShape, RoutingSteps};
 
-/// 64-bit words of a launch.
+/// Number of 64-bit words of a launch structure.
 const LAUNCH_WORDS: u64 = 40;
 
 impl RoutingShape {
-    /// This launch with a fixed number of chunks.
+    /// This launch with a constant number of chunks.
     fn in_chunks(&self, chunks: u64) -> Self {
         Self {
             local_experts: self.local_experts / self.chunks * chunks,
@@ -18,22 +18,22 @@ impl RoutingShape {
         }
     }
 
-    /// The launch in as many chunks as ranks count.
+    /// This launch with the number of chunks in which ranks count rows.
     pub(super) fn as_counted(&self) -> Self {
         self.choice.map_or(*self, |most| self.in_chunks(most))
     }
 
-    /// One counted chunk, if the launch chooses their number.
+    /// One of the chunks in which ranks count rows, if the launch chooses the number of chunks; otherwise the whole launch.
     pub(super) fn one_counted(&self) -> Self {
         self.choice.map_or(*self, |_| self.in_chunks(1))
     }
 
-    /// Number of counted chunks per chunk of the launch.
+    /// Number of counted chunks that make up one chunk of the launch.
     pub(super) fn merged(&self) -> u64 {
         self.choice.map_or(1, |most| most / self.chunks)
     }
 
-    /// `ChooseChunks`.
+    /// Steps of `ChooseChunks`.
     pub(super) fn choose(&self) -> RoutingSteps {
         let mut steps = RoutingSteps::default();
         let Some(most) = self.choice else { return steps };
@@ -72,7 +72,7 @@ impl RoutingShape {
         steps
     }
 
-    /// `CutCounts` of each counted chunk.
+    /// Steps of `CutCounts` for all counted chunks.
     pub(super) fn cut_chunks(&self, core: u64) -> RoutingSteps {
         let mut steps = RoutingSteps::default();
         let (one, most) = (self.one_counted(), self.choice.unwrap_or(1));
@@ -92,7 +92,7 @@ impl RoutingShape {
         steps
     }
 
-    /// Slots of later chunks are counted from the first of the chunk before they are placed.
+    /// Steps that renumber the slots of later chunks from the chunk's first slot, before the slots are placed.
     pub(super) fn shift_kept(&self, fragments: u64) -> RoutingSteps {
         let mut steps = RoutingSteps::default();
         if self.choice.is_some() {
@@ -110,7 +110,8 @@ mod tests {
     use crate::device_routing::{RoutingPrices, RoutingShape};
     use hpmoe_core::target::Target;
 
-    /// Ranks, experts, tokens, the simulated time of the forward layer in µs with an even load, and the most that the choice may add to it, in percent.
+    /// Layers: ranks, experts, tokens, simulated time of the forward layer in µs under an even load, and the maximum that the choice may
+    /// add to that time, in percent.
     const LAYERS: [(u64, u64, u64, f64, f64); 3] =
         [(8, 64, 4096, 9467.0, 0.3), (8, 64, 512, 1367.0, 1.2), (64, 256, 1024, 2424.0, 2.0)];
 

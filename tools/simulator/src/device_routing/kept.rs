@@ -1,15 +1,16 @@
-//! Routes that one launch keeps for later ones: `routing/kept.h`.
+//! The cost of routes that one launch keeps for later ones: the steps of `routing/kept.h`.
 
 use super::steps::BLOCK_WORDS;
 use super::{RoutingShape, RoutingSteps};
 
-/// Words of the head of a kept route.
+/// Number of words in the head of a kept route.
 const HEAD_WORDS: u64 = 16;
-/// Words of ids that a core copies at a time.
+/// Number of words of ids that a core copies at a time.
 const COPIED_WORDS: u64 = 4096;
 
 impl RoutingShape {
-    /// `PutKept`: one core compares the head, and sends all ranks the number of the launch that has kept the route.
+    /// Steps of `PutKept`: one core compares the head, and sends all ranks the number of the launch that has kept the
+    /// route.
     pub(super) fn put_kept(&self, core: u64) -> RoutingSteps {
         if core > 0 {
             return RoutingSteps::default();
@@ -19,7 +20,7 @@ impl RoutingShape {
         RoutingSteps { scalars, waits: 1, copies: self.ranks, bytes: self.ranks * 4, ..RoutingSteps::default() }
     }
 
-    /// `TakeKept`, if the word of each rank has arrived: compares these words.
+    /// Steps of `TakeKept` after a word of each rank has arrived: the comparison of these words.
     pub(super) fn agree(&self) -> RoutingSteps {
         let mut steps = RoutingSteps::default();
         if self.is_kept {
@@ -34,7 +35,8 @@ impl RoutingShape {
         steps
     }
 
-    /// `KeepRoute`: counts of some ranks, a share of the ids; one core writes the head.
+    /// Steps of `KeepRoute`: a core stores the counts of some ranks and a share of the ids; one core also writes the
+    /// head.
     pub(super) fn keep(&self, core: u64) -> RoutingSteps {
         let mut steps = RoutingSteps::default();
         if !self.keeps {
@@ -68,7 +70,7 @@ mod tests {
     use crate::device_routing::{RoutingPrices, RoutingShape};
     use hpmoe_core::target::Target;
 
-    /// The steps that a launch with a kept route leaves out, and the steps that keeping a route adds.
+    /// Checks that a launch with a kept route takes less time, and that keeping a route takes little.
     #[test]
     fn a_kept_route_takes_less_than_one_that_is_made() {
         let target = Target::ascend_a3();

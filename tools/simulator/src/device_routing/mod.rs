@@ -1,6 +1,7 @@
-//! The cost of making a route's tables on the device: the calls of `kernels/include/hpmoe/routing`, counted by its text, core by core.
+//! The cost of making a route's tables on the device. The calls of `kernels/include/hpmoe/routing` are counted by hand from its source, for
+//! each core.
 //!
-//! Workloads of kernels that make their route begin after this time; all others leave the tables to the host.
+//! The tasks of kernels that make their route begin after this time. All other workloads leave the tables to the host.
 
 mod choice;
 mod kept;
@@ -22,38 +23,38 @@ use hpmoe_kernels::route::ExpertOrder;
 use steps::{BLOCK_WORDS, LANES};
 pub use steps::{RoutingPrices, RoutingSteps};
 
-/// Bytes of code that a core fetches at a time.
+/// Number of bytes of code that a core fetches at a time.
 const CODE_LINE: u64 = 512;
-/// Maximum number of slots in UB at a time.
+/// Maximum number of slots that are in UB at a time.
 const IDS_BLOCK: u64 = 8192;
-/// Maximum number of slots in UB at a time while ids are checked for faults.
+/// Maximum number of slots that are in UB at a time while ids are checked for faults.
 const CHECKED_BLOCK: u64 = 4096;
-/// First byte of UB after all lists.
+/// Offset in UB, in bytes, of the end of all lists.
 const LISTS_END: u64 = 152 * 1024;
-/// Calls of `Quotients`, and of `Remainders`.
+/// Number of vector calls of `Quotients`. `REMAINDERS` is the number of those of `Remainders`.
 const QUOTIENTS: u64 = 4;
 const REMAINDERS: u64 = 2 * QUOTIENTS + 2;
-/// Lists of a word for each pair.
+/// Number of lists in UB, each with a word for every pair.
 const LISTS: u64 = 15;
 
-/// The sizes of a launch that makes its route, with tokens distributed evenly over all experts.
+/// The sizes of a launch that makes its route, with tokens that are distributed evenly over all experts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RoutingShape {
-    /// Ranks of the group.
+    /// Number of ranks in the group.
     pub ranks: u64,
     /// Number of places for experts on each rank.
     pub local_experts: u64,
     /// Number of logical experts, if the launch has a placement.
     pub placed: Option<u64>,
-    /// Chunks of the launch, for each of which local experts are counted once.
+    /// Number of chunks of the launch. Each local expert counts once for each chunk.
     pub chunks: u64,
     /// The maximum number of chunks that the launch may have, if it chooses their number.
     pub choice: Option<u64>,
-    /// Tokens per rank.
+    /// Number of tokens per rank.
     pub tokens: u64,
-    /// Experts per token.
+    /// Number of experts per token.
     pub top_k: u64,
-    /// Vector cores per rank.
+    /// Number of vector cores per rank.
     pub cores: u64,
     /// The order in which queues list experts.
     pub expert_order: ExpertOrder,
@@ -63,13 +64,13 @@ pub struct RoutingShape {
     pub sends: u64,
     /// Number of spaces of arrivals.
     pub arrivals: u64,
-    /// Number of phases, and number of (space, columns) pairs whose tiles precede theirs.
+    /// Number of phases, and number of (space, columns) pairs that the starts of all phases are summed from.
     pub starts: (u64, u64),
     /// Whether the launch takes a route that an earlier launch has kept.
     pub is_kept: bool,
     /// Whether the launch keeps its route for later launches.
     pub keeps: bool,
-    /// Bytes of the code that makes the route.
+    /// Number of bytes of the code that makes the route.
     pub code: u64,
 }
 
@@ -110,7 +111,8 @@ impl RoutingShape {
         telling + counts + placing + Time::from_ns(target.sync.counter_visible_ns + target.sync.signal_ns)
     }
 
-    /// Two times of the slowest core: until its last put of counts has left, and from the arrival of all counts to its last table.
+    /// Two times of the slowest core: from the start until its last put of counts has left, and from the arrival of all counts until its
+    /// last table is made.
     #[must_use]
     pub fn stages(&self, target: &Target, prices: &RoutingPrices) -> [Time; 2] {
         let most = |steps: &dyn Fn(u64) -> RoutingSteps| {
@@ -125,13 +127,13 @@ impl RoutingShape {
         [telling, placing].map(|ns| Time::from_ns(ns + code / 2.0))
     }
 
-    /// All steps of a core.
+    /// All steps of core `core`.
     #[must_use]
     pub fn steps(&self, core: u64) -> RoutingSteps {
         self.count(core) + self.put(core) + self.as_counted().prepare() + self.make(core)
     }
 
-    /// Everything from the arrival of all counts on.
+    /// The steps of core `core` after all counts have arrived.
     fn make(&self, core: u64) -> RoutingSteps {
         let agree = self.agree() + self.compare_placements();
         agree
@@ -147,7 +149,7 @@ impl RoutingShape {
         self.ranks * self.local_experts
     }
 
-    /// Experts that are counted.
+    /// Number of experts whose rows are counted: logical experts if there is a placement.
     fn counted_experts(&self) -> u64 {
         self.placed.unwrap_or_else(|| self.experts())
     }
@@ -156,13 +158,13 @@ impl RoutingShape {
         self.tokens * self.top_k
     }
 
-    /// Experts that a core counts.
+    /// Number of experts whose rows core `core` counts.
     fn own(&self, core: u64) -> u64 {
         let share = self.counted_experts().div_ceil(self.cores);
         share.min(self.counted_experts().saturating_sub(core * share))
     }
 
-    /// Blocks of ids, each with its slots; of each counted chunk by itself, if the launch chooses their number.
+    /// Number of slots of each block of ids. If the launch chooses the number of chunks, each counted chunk has its own blocks.
     fn blocks(&self) -> impl Iterator<Item = u64> {
         let block = IDS_BLOCK / self.top_k * self.top_k;
         let chunks = self.choice.unwrap_or(1);
@@ -175,7 +177,7 @@ impl RoutingShape {
         self.one_counted().count_blocks(core, self.blocks(), self.choice.unwrap_or(1))
     }
 
-    /// Like the function above, for blocks of several chunks.
+    /// Like [`count`](Self::count), for blocks that belong to `chunks` counted chunks.
     fn count_blocks(&self, core: u64, blocks: impl Iterator<Item = u64>, chunks: u64) -> RoutingSteps {
         let own = self.own(core);
         let mut steps = RoutingSteps::default();
@@ -204,7 +206,7 @@ impl RoutingShape {
         steps
     }
 
-    /// The search for faults.
+    /// Adds the steps of a core's search for faults in the ids.
     fn check(&self, core: u64, steps: &mut RoutingSteps) {
         let counting = self.counted_experts().div_ceil(self.counted_experts().div_ceil(self.cores));
         let share = self.tokens.div_ceil(counting) * self.top_k;
@@ -244,7 +246,7 @@ impl RoutingShape {
         (self.experts() + 1).next_multiple_of(LANES) * 4 + 32
     }
 
-    /// The work of a core before it looks for counts from its peers.
+    /// Steps of a core before it looks for the counts of its peers.
     fn prepare(&self) -> RoutingSteps {
         let mut steps = RoutingSteps::default();
         steps.ramp(self.experts() + 1);
@@ -253,12 +255,12 @@ impl RoutingShape {
         steps
     }
 
-    /// Number of lists in front of the counts of all ranks: fewer if the launch chooses its number of chunks.
+    /// Number of lists that lie in front of the counts of all ranks: fewer if the launch chooses its number of chunks.
     const fn lists_of_sums(&self) -> u64 {
         if self.choice.is_some() { 7 } else { LISTS }
     }
 
-    /// `SumCounts`, if all counts have arrived: the core then only looks for those of the rank that puts last.
+    /// Steps of `SumCounts` after all counts have arrived: the core then waits only for the rank that puts last.
     fn sum(&self, lists: u64) -> RoutingSteps {
         let mut steps = RoutingSteps::default();
         let pairs = self.experts();
@@ -283,7 +285,7 @@ impl RoutingShape {
         steps
     }
 
-    /// `PlaceRows`, `FaultOfCapacity` and `PlaceKept`.
+    /// Steps of `PlaceRows`, `FaultOfCapacity` and `PlaceKept`.
     fn place(&self, core: u64) -> RoutingSteps {
         let mut steps = RoutingSteps::default();
         let pairs = self.experts();
@@ -306,7 +308,8 @@ impl RoutingShape {
     }
 }
 
-/// The maximum number of chunks that a launch of a kernel may have, with room for the default capacity, if it makes its route and chooses their number.
+/// Maximum number of chunks that a launch with the default capacity needs; `None` unless the kernel makes its route and chooses the number
+/// of chunks.
 fn most_chunks(graph: &TaskGraph, ranks: u32) -> Option<u64> {
     let most = RankSizes::new(&kernel_sizes(graph), ranks as usize, None, false).most_chunks();
     let chooses = graph.route.is_some() && graph.sizes.chunks_at_most.is_some();

@@ -4,7 +4,7 @@ use super::steps::BLOCK_WORDS;
 use super::{QUOTIENTS, REMAINDERS, RoutingShape, RoutingSteps};
 use hpmoe_kernels::route::ExpertOrder;
 
-/// Calls of `MixedPlaces`, with those of a quotient.
+/// Number of vector calls of `MixedPlaces`, including those of a quotient.
 const MIXED: u64 = QUOTIENTS + 15;
 
 impl RoutingShape {
@@ -43,7 +43,8 @@ impl RoutingShape {
         steps.vector(2, pairs);
     }
 
-    /// Adds `calls` calls for each further expert of a rank, each with another expert's list.
+    /// Adds `calls` calls for each expert of a rank except the first, on a list of the rank's experts that is rotated
+    /// each time.
     fn turns(&self, calls: u64, steps: &mut RoutingSteps) {
         let (pairs, further) = (self.experts(), self.local_experts - 1);
         steps.vector(2 + calls * further, pairs);

@@ -1,10 +1,10 @@
-//! The cost of a placement: `routing/placement.h`, and what it adds to other steps.
+//! The cost of a placement: the steps of `routing/placement.h`, and the steps that a placement adds elsewhere.
 
 use super::steps::BLOCK_WORDS;
 use super::{RoutingShape, RoutingSteps};
 
 impl RoutingShape {
-    /// One core sends this rank's placement digest to all ranks.
+    /// Steps by which one core sends this rank's placement digest to all ranks.
     pub(super) fn put_digest(&self, core: u64) -> RoutingSteps {
         if self.placed.is_none() || core > 0 {
             return RoutingSteps::default();
@@ -18,7 +18,7 @@ impl RoutingShape {
         }
     }
 
-    /// `ComparePlacements`, with a word of each rank there.
+    /// Steps of `ComparePlacements` after a word of each rank has arrived.
     pub(super) fn compare_placements(&self) -> RoutingSteps {
         let mut steps = RoutingSteps::default();
         if self.placed.is_some() && !self.is_kept {
@@ -30,7 +30,7 @@ impl RoutingShape {
         steps
     }
 
-    /// `CutCounts`: counts of a core's experts become those of their places.
+    /// Steps of `CutCounts`, which turns the counts of a core's experts into counts of their places.
     pub(super) fn cut(&self, core: u64) -> RoutingSteps {
         let mut steps = RoutingSteps::default();
         if self.choice.is_some() {
@@ -49,7 +49,7 @@ impl RoutingShape {
         steps
     }
 
-    /// `OrderByPlace`: four lists.
+    /// Steps of `OrderByPlace`, which makes four lists.
     pub(super) fn order_by_place(&self) -> RoutingSteps {
         let mut steps = RoutingSteps::default();
         if self.placed.is_some() {
@@ -61,7 +61,7 @@ impl RoutingShape {
         steps
     }
 
-    /// `PickSources`: the rows for its places that a rank receives from all sources.
+    /// Steps of `PickSources`, which picks the numbers of rows that all sources send to the rank's places.
     pub(super) fn pick_arrivals(&self, steps: &mut RoutingSteps) {
         let pitch = self.local_experts.next_multiple_of(BLOCK_WORDS);
         let columns = self.experts() * self.merged();
@@ -74,7 +74,7 @@ impl RoutingShape {
         steps.vector(1, self.ranks * pitch);
     }
 
-    /// `SumColumns`: kept counts of experts.
+    /// Steps of `SumColumns`, which restores the counts of experts of a kept route.
     pub(super) fn sum_columns(&self, steps: &mut RoutingSteps) {
         if self.placed.is_some() {
             let (pairs, experts) = (self.experts(), self.counted_experts());
@@ -86,7 +86,7 @@ impl RoutingShape {
         }
     }
 
-    /// `StoreSent`.
+    /// Steps of `StoreSent`.
     pub(super) fn store_sent(&self, steps: &mut RoutingSteps) {
         steps.vector(1, self.experts());
         steps.sum(self.experts());
@@ -102,8 +102,8 @@ mod tests {
     use crate::device_routing::{RoutingPrices, RoutingShape};
     use hpmoe_core::target::Target;
 
-    /// Ranks, experts, spare places of a rank, tokens, the simulated time of the forward layer in µs with an even load, and the most that a placement may add
-    /// to it, in percent.
+    /// Layers: ranks, experts, spare places per rank, tokens, simulated time of the forward layer in µs under an even load, and the maximum
+    /// that a placement may add to that time, in percent.
     const LAYERS: [(u64, u64, u64, u64, f64, f64); 4] = [
         (8, 64, 1, 4096, 9467.0, 0.1),
         (8, 64, 1, 64, 601.0, 1.0),

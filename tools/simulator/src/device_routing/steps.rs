@@ -4,14 +4,14 @@ use std::ops::{Add, AddAssign};
 
 use hpmoe_core::target::Target;
 
-/// Elements of 32 bits in a block.
+/// Number of 32-bit elements in a block.
 pub(super) const BLOCK_WORDS: u64 = 8;
-/// Elements of 32 bits in a repeat of a vector call.
+/// Number of 32-bit elements in a repeat of a vector call.
 pub(super) const LANES: u64 = 64;
-/// Offsets that interleave lists, as often as needed.
+/// Number of words in the pattern of offsets that interleaves lists.
 const PATTERN_WORDS: u64 = 1024;
 
-/// Numbers of steps of one core.
+/// Numbers of steps that one core takes, by kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct RoutingSteps {
     /// Number of vector calls.
@@ -28,31 +28,31 @@ pub struct RoutingSteps {
     pub copies: u64,
     /// Number of these copies that the core waits for.
     pub trips: u64,
-    /// Bytes that copies move.
+    /// Number of bytes that copies move.
     pub bytes: u64,
 }
 
-/// Times of steps in nanoseconds. They are assumptions, because no measurements are known.
+/// Prices of steps, in nanoseconds each. They are assumptions, because no measurements are known.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct RoutingPrices {
-    /// A vector call with its barrier, in a separate routine (assumed: 30 cycles).
+    /// Price of a vector call with its barrier, in a separate routine (assumed: 30 cycles).
     pub call: f64,
-    /// A repeat of a vector call (assumed: two cycles).
+    /// Price of a repeat of a vector call (assumed: two cycles).
     pub repeat: f64,
-    /// A repeat of a gather (assumed: one cycle per lane).
+    /// Price of a repeat of a gather (assumed: one cycle per lane).
     pub gather: f64,
-    /// A word of the scalar unit (assumed: a load from UB and the instructions around it).
+    /// Price of a word that the scalar unit reads or writes (assumed: a load from UB and the instructions around it).
     pub scalar: f64,
-    /// A wait of the scalar unit for a pipe (assumed: two flags and the depth of the vector unit).
+    /// Price of a wait of the scalar unit for a pipe (assumed: two flags and the depth of the vector unit).
     pub wait: f64,
-    /// A copy (assumed: like a vector call).
+    /// Price of a copy (assumed: like a vector call).
     pub copy: f64,
-    /// The round trip of a copy: a request that L2 answers (measured on A2), and two flags.
+    /// Price of the round trip of a copy: a request that L2 answers (measured on A2), and two flags.
     pub trip: f64,
 }
 
 impl RoutingPrices {
-    /// The times of steps on a target.
+    /// The prices of steps on a target.
     #[must_use]
     pub fn new(target: &Target) -> Self {
         let cycles = |count: f64| count / target.cores.clock_ghz;
@@ -69,7 +69,7 @@ impl RoutingPrices {
 }
 
 impl RoutingSteps {
-    /// The time of all steps, one after the other.
+    /// Time of all steps, one after another, in nanoseconds.
     pub(super) fn ns(&self, target: &Target, prices: &RoutingPrices) -> f64 {
         let counts = [self.calls, self.repeats, self.gathers, self.scalars, self.waits, self.copies, self.trips];
         let RoutingPrices { call, repeat, gather, scalar, wait, copy, trip } = *prices;
@@ -98,7 +98,7 @@ impl RoutingSteps {
         self.load(count);
     }
 
-    /// Steps of `Ramp`: the numbers from 0 on.
+    /// Adds the steps of `Ramp`, which lists the numbers from 0 on.
     pub(super) fn ramp(&mut self, count: u64) {
         self.scalars += BLOCK_WORDS;
         self.waits += 2;
@@ -113,7 +113,7 @@ impl RoutingSteps {
         }
     }
 
-    /// Steps of `SumsBefore`: of each number, the sum of those before it.
+    /// Adds the steps of `SumsBefore`, which replaces each number by the sum of the numbers before it.
     pub(super) fn sums(&mut self, count: u64) {
         self.vector(2, 1);
         for _ in 0..3 {
@@ -133,14 +133,14 @@ impl RoutingSteps {
         self.vector(1, count);
     }
 
-    /// Steps of `TotalOf`: the sum of all numbers.
+    /// Adds the steps of `TotalOf`, which sums all numbers.
     pub(super) fn sum(&mut self, count: u64) {
         self.fold(count / BLOCK_WORDS, BLOCK_WORDS);
         self.waits += 1;
         self.scalars += if count < BLOCK_WORDS { count } else { BLOCK_WORDS + count % BLOCK_WORDS };
     }
 
-    /// Rows added into one.
+    /// Adds the steps that add up several rows of numbers into one row.
     pub(super) fn fold(&mut self, rows: u64, pitch: u64) {
         let mut left = rows;
         while left > 1 {
@@ -149,14 +149,14 @@ impl RoutingSteps {
         }
     }
 
-    /// Steps of `Least`: the least of some rows of counts.
+    /// Adds the steps of `Least`, which finds the smallest number in several rows of counts.
     pub(super) fn least(&mut self, rows: u64, pitch: u64) {
         self.vector(1, (rows - rows / 2) * pitch);
         self.fold(rows, pitch);
         self.reduce(pitch);
     }
 
-    /// Steps of `LeastOf` after the sum of rows: the smallest or largest of all numbers.
+    /// Adds the steps of `LeastOf` after rows are combined: the smallest or largest of all numbers.
     pub(super) fn reduce(&mut self, count: u64) {
         self.vector(2, count);
         let mut left = count;
@@ -169,7 +169,7 @@ impl RoutingSteps {
         self.scalars += 1;
     }
 
-    /// Steps of `StoreInterleaved`: lists that take turns in memory, number by number.
+    /// Adds the steps of `StoreInterleaved`, which stores several lists with their numbers alternating in memory.
     pub(super) fn interleaved(&mut self, lists: u64, count: u64) {
         self.waits += 2;
         self.scalars += lists * BLOCK_WORDS;

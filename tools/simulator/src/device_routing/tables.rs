@@ -1,9 +1,9 @@
-//! The tables that each core makes, in the order of `routing/make.h`.
+//! The cost of the tables that each core makes, in the order of `routing/make.h`.
 
 use super::steps::BLOCK_WORDS;
 use super::{LISTS, LISTS_END, QUOTIENTS, REMAINDERS, RoutingShape, RoutingSteps};
 
-/// A table, by what it takes.
+/// A table that cores make, by kind.
 #[derive(Clone, Copy)]
 enum Table {
     Interleaved(u64),
@@ -25,7 +25,7 @@ enum Space {
 }
 
 impl RoutingShape {
-    /// The tables that fall to a core, in the order of `StoreTables`.
+    /// Steps for the tables that core `core` makes, in the order of `StoreTables`.
     pub(super) fn tables(&self, core: u64) -> RoutingSteps {
         let mut steps = RoutingSteps::default();
         let spaces = self.spaces().flat_map(|space| [Table::Items(space), Table::Counted(space)]);
@@ -98,7 +98,7 @@ impl RoutingShape {
         }
     }
 
-    /// Groups of a space on a rank.
+    /// Number of groups of a space on a rank.
     const fn groups(&self, space: Space) -> u64 {
         match space {
             Space::Tiles => self.local_experts,
@@ -106,7 +106,7 @@ impl RoutingShape {
         }
     }
 
-    /// Steps of `ItemsOf`: how many items each group of a space has.
+    /// Adds the steps of `ItemsOf`, which computes the number of items in each group of a space.
     fn items(&self, space: Space, steps: &mut RoutingSteps) {
         let pairs = self.experts();
         match space {
@@ -117,7 +117,7 @@ impl RoutingShape {
         steps.vector(2 + 2 + 4 + 4 + 2, pairs);
     }
 
-    /// `Arrivals`, of all sources at a time.
+    /// Adds the steps of `Arrivals`, for all sources together.
     fn arrivals(&self, steps: &mut RoutingSteps) {
         let (pairs, local) = (self.experts(), self.local_experts);
         let pitch = local.next_multiple_of(BLOCK_WORDS);
@@ -136,7 +136,7 @@ impl RoutingShape {
         steps.vector(1, pairs);
     }
 
-    /// Steps of `SumUp`: to the counts of each source, those of all sources before it are added.
+    /// Adds the steps of `SumUp`, which adds to each source's counts the counts of all sources before it.
     fn sum_up(&self, pitch: u64, steps: &mut RoutingSteps) {
         if LISTS * self.list_bytes() + (2 * self.ranks + 1) * pitch * 4 > LISTS_END {
             steps.vector(self.ranks + 1, pitch);
@@ -150,7 +150,7 @@ impl RoutingShape {
         }
     }
 
-    /// Steps of `CountedBefore`: the items before each group, in the order of queues.
+    /// Adds the steps of `CountedBefore`, which computes the number of items before each group, in the order of queues.
     fn counted(&self, groups: u64, own: bool, steps: &mut RoutingSteps) {
         steps.vector(REMAINDERS + 1 + 1 + 1, groups);
         steps.gather(groups);

@@ -6,7 +6,7 @@ use hpmoe_core::schedule::{Cores, schedule};
 use hpmoe_core::target::Target;
 use hpmoe_kernels::route::ExpertOrder;
 
-/// The forward layer of DeepSeek-V3's shape: five spaces, nine phases.
+/// The shape of DeepSeek-V3's forward layer, which has five spaces and nine phases.
 pub(super) fn shape(ranks: u64, experts: u64, tokens: u64) -> RoutingShape {
     RoutingShape {
         ranks,
@@ -29,11 +29,12 @@ pub(super) fn shape(ranks: u64, experts: u64, tokens: u64) -> RoutingShape {
     }
 }
 
-/// Ranks, experts, tokens, the simulated time of the forward layer in µs, and the most that tables may take of it, in percent.
+/// Layers: ranks, experts, tokens, simulated time of the forward layer in µs, and the maximum share of that time that making tables may
+/// take, in percent.
 const LAYERS: [(u64, u64, u64, f64, f64); 4] =
     [(8, 64, 4096, 9467.0, 0.37), (8, 64, 64, 601.0, 4.2), (64, 512, 4096, 9478.0, 0.6), (64, 512, 64, 611.0, 6.5)];
 
-/// Entries of a kernel that makes its route begin that much later.
+/// Checks that the entries of a kernel that makes its route begin later, by the time of making it.
 #[test]
 fn a_kernel_that_makes_its_route_takes_the_time_for_it() {
     let target = Target::ascend_a3();
@@ -49,7 +50,7 @@ fn a_kernel_that_makes_its_route_takes_the_time_for_it() {
     assert_eq!(kernel, host + tables);
 }
 
-/// If tasks make the ids, the tables are made after these tasks, while cores do work that needs no route.
+/// Checks that tables are made after the tasks that make the ids, while cores do work that needs no route.
 #[test]
 fn tables_that_wait_for_ids_are_a_task() {
     let target = Target::ascend_a3();
@@ -68,7 +69,7 @@ fn tables_that_wait_for_ids_are_a_task() {
     assert!(more > 0.8 * tables.us() && more < 2.0 * tables.us() + 10.0, "{more} µs more, for tables of {tables:?}");
 }
 
-/// Code that runs once is fetched, 512 bytes at a time.
+/// Checks that the code of a route, which runs once, costs the time to fetch it, 512 bytes at a time.
 #[test]
 fn code_that_runs_once_takes_the_time_of_its_fetch() {
     let target = Target::ascend_a3();

@@ -1,4 +1,4 @@
-//! One colour for each operation; operations with the same kind of work share a hue.
+//! One colour per operation. Operations with the same kind of work share a hue.
 
 use crate::simulate::{Policy, PolicyCosts, Time, TracedTask, Work, Workload};
 use hpmoe_core::report::drawing::{Shades, number, text};
@@ -7,15 +7,15 @@ use hpmoe_kernels::op::TaskKind;
 use svg::node::element::{Group, Rectangle};
 
 const OTHER: &str = "#8d96a0";
-/// Waits for rows in transit.
+/// Colour of waits for rows in transit.
 pub(super) const ROWS: &str = "#eec3a8";
-/// Waits for another core's work.
+/// Colour of waits for another core's work.
 pub(super) const WORK: &str = "#cfd7df";
 
-/// The time until cores arrive at their first tasks.
+/// Colour of the time before cores reach their first tasks.
 pub(super) const LAUNCH: &str = "#e6dfc8";
 
-/// The name of the time until cores arrive at their first tasks; `None` if there is no such time.
+/// Name of the time before cores reach their first tasks; `None` if there is no such time.
 pub(super) fn launch_name(target: &Target, costs: &PolicyCosts) -> Option<&'static str> {
     let kernel = Time::from_us(target.launch.kernel_us);
     match costs.policy {
@@ -60,12 +60,12 @@ impl Colours {
         Self { ops }
     }
 
-    /// The colour of an operation; grey for one that never has work.
+    /// The colour of operation `op`; grey if it never has work.
     pub(super) fn colour(&self, op: usize) -> &str {
         self.ops.get(op).and_then(Option::as_ref).map_or(OTHER, |(_, colour)| colour)
     }
 
-    /// The legend, in lines of a given width.
+    /// The legend, in lines that are at most `width` pixels wide.
     pub(super) fn legend(&self, launch: Option<&str>, (left, top): (f64, f64), width: f64) -> Group {
         let waits = [("waits for rows on their way", ROWS), ("waits for another core's work", WORK)];
         let ops = self.ops.iter().flatten().map(|(name, colour)| (name.as_str(), colour.as_str()));

@@ -1,4 +1,4 @@
-//! The work and the waits of every core of one rank.
+//! The part of the picture with the work and the waits of each core of one rank.
 
 use super::colours::{LAUNCH, ROWS, WORK};
 use super::picture::{Lane, Picture, PicturePart, caption, ground};
@@ -32,7 +32,7 @@ pub(super) fn cores(picture: &Picture<'_>, rank: u32, top: f64) -> PicturePart {
     PicturePart { group, height }
 }
 
-/// The share of cores that wait, by what they wait for.
+/// A lane with the share of cores that wait, by the reason of the wait.
 fn waits(picture: &Picture<'_>, rank: u32, kind: CoreKind, lane: Lane) -> Group {
     let mut stack = Stack::new(picture, 2);
     let own = picture.records.iter().filter(|record| (record.slice.rank, record.slice.kind) == (rank, kind));
@@ -43,7 +43,7 @@ fn waits(picture: &Picture<'_>, rank: u32, kind: CoreKind, lane: Lane) -> Group 
     stack.draw(picture.workload.cores(kind), lane, |layer| [ROWS, WORK][layer])
 }
 
-/// A lane for each core, from the `first` one downwards.
+/// One lane per core, starting at lane `first` and going down.
 fn lanes(picture: &Picture<'_>, rank: u32, kind: CoreKind, first: Lane) -> Group {
     let x = |time: Time| picture.axis.x(Nanos(time.0 / 1_000));
     let mut boxes: BTreeMap<&str, Boxes> = BTreeMap::new();
@@ -75,10 +75,10 @@ fn lanes(picture: &Picture<'_>, rank: u32, kind: CoreKind, first: Lane) -> Group
     paths.fold(Group::new(), Group::add)
 }
 
-/// The least width of a box: any task is visible.
+/// Minimum width of a box in pixels, so that every task is visible.
 const THINNEST: f64 = 1.0;
 
-/// Rectangles of one colour, drawn as one element.
+/// Rectangles of one colour, drawn as a single SVG element.
 #[derive(Default)]
 struct Boxes(String);
 

@@ -1,4 +1,4 @@
-//! The load of the ends of a rank's links.
+//! The part of the picture with the load of each end of a rank's links.
 
 use super::picture::{LEFT, Lane, Picture, PicturePart, STEP, caption, ground, steps};
 use crate::simulate::{Time, TracedTask, Work};
@@ -15,7 +15,7 @@ pub(super) struct End {
     pub(super) same_package: bool,
 }
 
-/// Four lanes: out and in, to the rank's own package and to others.
+/// Four lanes with the load of the ends of a rank's links: out and in, to its own package and to other packages.
 pub(super) fn links(picture: &Picture<'_>, rank: u32, top: f64) -> PicturePart {
     let mut group = Group::new();
     let mut height = 0.0;
@@ -40,8 +40,7 @@ fn capacity(picture: &Picture<'_>, end: End) -> f64 {
     if end.same_package { link.same_package_gb_per_s } else { link.other_package_gb_per_s }
 }
 
-/// The share of an end's bandwidth that is used, by time step. The bytes of a put are spread evenly over its time without the
-/// fence.
+/// The used share of an end's bandwidth in each time step. The bytes of a put are spread evenly over its duration, without its fence.
 pub(super) fn load(picture: &Picture<'_>, end: End) -> Vec<f64> {
     let steps = steps();
     let step = picture.simulated.time.seconds() / steps as f64;
@@ -65,7 +64,7 @@ pub(super) fn load(picture: &Picture<'_>, end: End) -> Vec<f64> {
     load.iter().map(|bytes| bytes / full).collect()
 }
 
-/// An area from the floor of a lane upwards, as high as the shares.
+/// An area that rises from the bottom of a lane, in each time step as high as its share.
 pub(super) fn area(shares: &[f64], lane: Lane, colour: &str) -> Group {
     let Lane { top, height } = lane;
     let floor = top + height;

@@ -1,4 +1,4 @@
-//! The frame of the picture: its data, the place of its lanes, and their time steps.
+//! The layout of the picture: its data, lanes and time steps.
 
 use super::colours::Colours;
 use crate::simulate::{Simulated, TracedTask, Workload};
@@ -6,13 +6,13 @@ use hpmoe_core::report::drawing::{Axis, number, text};
 use hpmoe_core::target::Target;
 use svg::node::element::{Group, Rectangle};
 
-/// The width of the picture in pixels.
+/// Width of the picture in pixels.
 pub(super) const WIDTH: f64 = 1400.0;
-/// The room to the left of all lanes.
+/// Space to the left of all lanes, in pixels.
 pub(super) const LEFT: f64 = 206.0;
-/// The room to the right of all lanes.
+/// Space to the right of all lanes, in pixels.
 pub(super) const RIGHT: f64 = 40.0;
-/// The width of a time step in pixels.
+/// Width of a time step in pixels.
 pub(super) const STEP: f64 = 3.0;
 
 /// The data that all parts of the picture use.
@@ -31,14 +31,14 @@ pub(super) struct PicturePart {
     pub(super) height: f64,
 }
 
-/// The place of a lane from top to bottom, in pixels.
+/// The vertical position of a lane, in pixels.
 #[derive(Clone, Copy)]
 pub(super) struct Lane {
     pub(super) top: f64,
     pub(super) height: f64,
 }
 
-/// The name and the note to the left of a lane.
+/// The name of a lane, and a note below it, to the left of the lane.
 pub(super) fn caption(name: &str, note: &str, top: f64) -> Group {
     Group::new().add(text(name.to_owned(), 20.0, top + 13.0, "role")).add(text(
         note.to_owned(),
@@ -58,7 +58,7 @@ pub(super) fn ground(lane: Lane) -> Rectangle {
         .set("fill", "#f4f6f8")
 }
 
-/// The number of time steps.
+/// Number of time steps.
 pub(super) fn steps() -> usize {
     ((WIDTH - LEFT - RIGHT) / STEP) as usize
 }

@@ -1,4 +1,4 @@
-//! A summary of all ranks: the work of their cores, and the load of their outgoing links.
+//! The part of the picture that summarises all ranks: the work of their cores, and the load of their outgoing links.
 
 use super::load::{End, area, load};
 use super::picture::{LEFT, Lane, Picture, PicturePart, caption, ground};
@@ -7,7 +7,7 @@ use crate::simulate::CoreKind;
 use hpmoe_core::report::drawing::text;
 use svg::node::element::Group;
 
-/// The maximum number of ranks that are drawn.
+/// Maximum number of ranks that are drawn.
 const MOST: u32 = 16;
 const MATRIX: f64 = 24.0;
 const VECTOR: f64 = 24.0;
@@ -41,7 +41,7 @@ pub(super) fn ranks(picture: &Picture<'_>, top: f64) -> PicturePart {
     PicturePart { group, height }
 }
 
-/// Operations stacked on one another, each as high as its share of the cores.
+/// A lane with the operations of a rank stacked, each as high as its share of the cores.
 fn busy(picture: &Picture<'_>, rank: u32, kind: CoreKind, lane: Lane) -> Group {
     let mut stack = Stack::new(picture, picture.workload.ops().len());
     let own = picture.records.iter().filter(|record| (record.slice.rank, record.slice.kind) == (rank, kind));

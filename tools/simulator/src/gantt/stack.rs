@@ -5,9 +5,9 @@ use crate::simulate::Time;
 use svg::node::element::{Group, Path};
 
 pub(super) struct Stack {
-    /// Cores by layer and time step.
+    /// For each layer and time step, the number of cores.
     layers: Vec<Vec<f64>>,
-    /// The length of a time step in picoseconds.
+    /// Length of a time step in picoseconds.
     step: f64,
 }
 
@@ -17,7 +17,7 @@ impl Stack {
         Self { layers: vec![vec![0.0; steps]; layers], step: picture.simulated.time.0 as f64 / steps as f64 }
     }
 
-    /// Adds one core from one time to another.
+    /// Adds one core to a layer, between two times.
     pub(super) fn add(&mut self, layer: usize, from: Time, until: Time) {
         let (from, until) = (from.0 as f64 / self.step, until.0 as f64 / self.step);
         let steps = self.layers[layer].iter_mut().enumerate();
@@ -26,7 +26,7 @@ impl Stack {
         }
     }
 
-    /// Draws all layers in a lane that `cores` cores fill.
+    /// Draws all layers in a lane whose full height is `cores` cores.
     pub(super) fn draw<'a>(&self, cores: u32, lane: Lane, colour: impl Fn(usize) -> &'a str) -> Group {
         let mut below = vec![0.0; steps()];
         let mut group = Group::new();

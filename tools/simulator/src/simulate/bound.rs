@@ -19,34 +19,35 @@ use whole::WholeTasks;
 pub struct Bound {
     /// The time of the launch, before everything else.
     pub launch: Time,
-    /// The rank whose matrix cores need the most time.
+    /// The bound by matrix cores, for the rank whose matrix cores need the most time.
     pub matrix: MatrixBound,
-    /// The work of the rank with the most work on vector cores, with the overhead of each task and the fences of puts, shared
-    /// evenly.
+    /// Time of the vector cores on the rank where they have the most work: work, overhead of each task and fences of puts, shared evenly by
+    /// the cores.
     pub vector: Time,
-    /// The time of the rank that must move the most bytes to and from HBM.
+    /// Time of HBM on the rank that must move the most bytes to and from it.
     pub hbm: Time,
-    /// The time of the end of a link that carries the most bytes.
+    /// Time of the most loaded end of a link.
     pub link: Time,
-    /// The longest path of three tasks: the longest task, one that it waits for and one that waits for it.
+    /// Time of the longest path of three tasks: a long task, one that it waits for, and one that waits for it.
     pub path: Time,
 }
 
-/// A lower bound on the time of a rank's matrix cores.
+/// A lower bound on the time of one rank's matrix cores.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct MatrixBound {
-    /// Least time that a core waits for rows before its first task, minus the work that it can do in that time.
+    /// Minimum time that a core waits for rows before its first task, minus the work that it can do meanwhile.
     pub head: Time,
-    /// The work with the overhead of each task, shared by the cores: evenly, or as whole tasks can be. Each panel comes from HBM once.
+    /// Time of the work and the overhead of each task, divided among the cores either evenly or by whole tasks. Each panel comes from HBM
+    /// once.
     pub work: Time,
-    /// The time that HBM needs for this work, if that is longer, without what can be read during the head.
+    /// Time that HBM needs for this work, minus the bytes that can be read during the head. It counts if it is longer than `work`.
     pub hbm: Time,
-    /// Least time after the last task of a core, while its results are processed further.
+    /// Minimum time after the last task of a core, in which its results are processed further.
     pub tail: Time,
 }
 
 impl MatrixBound {
-    /// The time from the launch to the end.
+    /// Time from the end of the launch to the end of the run.
     #[must_use]
     pub fn time(&self) -> Time {
         self.head + self.work.max(self.hbm) + self.tail
@@ -54,7 +55,7 @@ impl MatrixBound {
 }
 
 impl Bound {
-    /// The bound of the latency: the largest of its parts after the launch.
+    /// The lower bound on the latency: the launch, plus the largest of all other parts.
     #[must_use]
     pub fn time(&self) -> Time {
         let parts = [self.vector, self.hbm, self.link, self.path];
@@ -62,7 +63,7 @@ impl Bound {
     }
 }
 
-/// Lower bounds of a workload's latency: for each resource, as if all others were free.
+/// Computes lower bounds of a workload's latency, each as if all other resources had no limit.
 #[must_use]
 pub fn bound(target: &Target, workload: &dyn Workload) -> Bound {
     let costs = CostModel::new(target);
@@ -122,7 +123,7 @@ pub fn bound(target: &Target, workload: &dyn Workload) -> Bound {
     bound
 }
 
-/// The least time of work between waits and signals.
+/// Minimum time from a task's last wait to its signals, for this work.
 fn least(target: &Target, workload: &dyn Workload, costs: &CostModel, rank: u32, work: &Work) -> Time {
     let fixed = match *work {
         Work::Put { to, .. } if to == rank => workload.costs().put_start,

@@ -1,24 +1,24 @@
-//! The cause of each task's start in a run, and the run's critical path.
+//! The cause of each task's start in a run, and the critical path of the run.
 
 use super::{Time, TracedTask, Workload, ready_seen};
 use hpmoe_core::target::Target;
 
-/// The last thing that a task waited for.
+/// The event that a task waited for last.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Cause {
-    /// The launch: the task is its core's first.
+    /// The launch: the task is the first of its core.
     Launch,
-    /// The task before it on the same core, by number.
+    /// The end of the previous task on the same core; contains that task's number.
     Core(usize),
-    /// A signal of another task, by number. The time in between is the signal's latency, or the time until the core reads
+    /// A signal of another task; contains that task's number. The time in between is the signal's latency, or the time until the core reads
     /// the counter again.
     Signal(usize),
-    /// The ready word of another rank.
+    /// The ready word of another rank; contains that rank.
     Ready(u32),
 }
 
 impl Cause {
-    /// Number of the task that had to end first.
+    /// Number of the task that had to end first; `None` for other causes.
     #[must_use]
     pub const fn task(self) -> Option<usize> {
         match self {
@@ -55,8 +55,8 @@ fn cause(target: &Target, workload: &dyn Workload, records: &[TracedTask], task:
     }
 }
 
-/// The chain of tasks from the launch to the last task to end. If any of them had ended sooner, with all else equal, the next one
-/// could have begun sooner.
+/// The chain of tasks that leads from the launch to the task that ends last. If any of them had ended sooner, with all else equal, the next
+/// one could have begun sooner.
 #[must_use]
 pub fn critical_path(records: &[TracedTask], causes: &[Cause]) -> Vec<usize> {
     let last = (0..records.len()).max_by_key(|&task| records[task].slice.end);

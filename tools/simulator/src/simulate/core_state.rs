@@ -9,23 +9,23 @@ pub(super) struct CoreState {
     pub(super) number: u32,
     pub(super) task: QueuedTask,
     pub(super) next: Upcoming,
-    /// The number of the task's waits that are over.
+    /// Number of the task's waits that have ended.
     pub(super) held: usize,
-    /// The time at which the core reads the counter of the next wait.
+    /// Time at which the core reads the counter of its next wait.
     pub(super) looks: Time,
     pub(super) came: Time,
     pub(super) looked: Time,
     pub(super) begun: Time,
     pub(super) alone: Time,
-    /// The time that the task takes between waits and signals in addition to its work: the start of a put, and its fence.
+    /// Time that the task takes between its waits and its signals in addition to its work: the start of a put, and its fence.
     pub(super) fixed: Time,
-    /// The share of [`QueuedTask::ahead`] that has been read, and the one that is being read.
+    /// Share of [`QueuedTask::ahead`] that has been read. `reading` is the share that is being read.
     pub(super) read: f64,
     pub(super) reading: Option<f64>,
     pub(super) done: bool,
 }
 
-/// The time at which a core that polls a counter from `looks` on sees a signal that is visible from `seen` on.
+/// Time at which a core notices a signal that is visible from `seen` on, if the core reads the counter from `looks` on, every `poll`.
 pub(super) fn look_at(looks: Time, seen: Time, poll: Option<Time>) -> Time {
     match poll {
         _ if seen <= looks => looks,

@@ -4,7 +4,7 @@ use super::{CounterSignal, CounterWait, Time, Workload};
 
 const NOBODY: u32 = u32::MAX;
 
-/// The reason for a wait.
+/// The kind of thing that a core waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) enum WaitCause {
     /// Waiting for another core's work.
@@ -18,20 +18,20 @@ pub(super) enum WaitCause {
 struct CounterState {
     value: u32,
     waiting: u32,
-    /// The time at which cores see the latest signal so far.
+    /// Time at which the latest signal so far is visible to cores.
     seen: Time,
     cause: WaitCause,
 }
 
-/// The counters of all ranks. A core sees that a counter has reached its threshold when it sees the latest of its signals. This
-/// is exact if a counter's threshold is the sum of all of its signals, as in every workload here.
+/// The counters of all ranks. A core sees that a counter has reached its threshold at the time when its latest signal becomes visible. This
+/// is exact if a counter's threshold is the sum of all its signals, as in every workload here.
 #[derive(Debug)]
 pub(super) struct Counters {
     first: Vec<u32>,
     counters: Vec<CounterState>,
-    /// By core: the threshold that it waits for.
+    /// For each core, the threshold that it waits for.
     needs: Vec<u32>,
-    /// By core: the next core that waits for the same counter.
+    /// For each core, the next core in the list of those that wait for the same counter.
     next: Vec<u32>,
 }
 
@@ -50,8 +50,8 @@ impl Counters {
         }
     }
 
-    /// The time at which a core sees that a counter has reached `need`, and the reason for its wait. If the counter has not,
-    /// the core is noted, and [`Self::signal`] wakes it.
+    /// If a counter has reached `need`, the time at which the core sees that, and the reason for its wait. Otherwise `None`: the core is
+    /// added to those that wait for the counter, and [`Self::signal`] wakes it.
     pub(super) fn look(
         &mut self,
         rank: u32,
@@ -67,7 +67,7 @@ impl Counters {
         None
     }
 
-    /// Adds to a counter, and adds the cores whose threshold is reached to `woken`.
+    /// Adds to a counter, and appends the cores whose threshold is reached to `woken`.
     pub(super) fn signal(&mut self, signal: &CounterSignal, seen: Time, cause: WaitCause, woken: &mut Vec<u32>) {
         let &CounterSignal { rank, counter, amount } = signal;
         let counter = &mut self.counters[(self.first[rank as usize] + counter) as usize];

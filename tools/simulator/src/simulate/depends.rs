@@ -1,4 +1,4 @@
-//! The constants of a target that can change a simulated figure.
+//! Which constants of a target can change which simulated figures.
 
 use super::Policy;
 use hpmoe_core::target::TargetConstant;
@@ -42,7 +42,7 @@ mod tests {
 
     const LAYER: Layer = Layer { hidden: 2048, inter: 512, experts: 8, top_k: 4, tokens: 256, ..Layer::DEEPSEEK };
 
-    /// All figures of a policy that tables can show.
+    /// All figures of a policy that tables can show, for comparison.
     fn figures(policy: Policy, target: &Target) -> (Simulated, u64, String) {
         let shape = LayerShape { ranks: 4, tokens: 256, experts: 8, top_k: 4, hidden: 2048, intermediate: 512 };
         let routing = shape.balanced();

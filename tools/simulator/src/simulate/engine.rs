@@ -1,4 +1,4 @@
-//! The event loop.
+//! The event loop of the simulation.
 
 mod ahead;
 
@@ -26,8 +26,8 @@ pub fn simulate(target: &Target, workload: &dyn Workload, slices: bool) -> Resul
     engine.end()
 }
 
-/// Runs a workload on a target as long as `going` returns true. `going` is called after every [`EVENTS_BETWEEN`] events, with the latest
-/// end of a task so far, which the simulated latency can't be less than.
+/// Runs a workload on a target while `going` returns true. `going` is called after every [`EVENTS_BETWEEN`] events. Its argument is the
+/// latest end of a task so far, a lower bound on the latency.
 ///
 /// # Errors
 ///
@@ -42,26 +42,25 @@ pub fn simulate_while(
     if engine.run(going) { engine.end().map_err(Halted::Stuck) } else { Err(Halted::GivenUp) }
 }
 
-/// Number of events between two calls of `going`. They take less than a millisecond, so the call's cost is negligible.
+/// Number of events between two calls of `going`. They take less than a millisecond to process.
 pub const EVENTS_BETWEEN: u32 = 1024;
 
-/// The time at which a rank sees the ready word of another rank. All ranks start at the same time, so this is the latency of
-/// the word.
+/// Time at which a rank sees the ready word of another rank. All ranks start at the same time, so this is the latency of the word.
 #[must_use]
 pub fn ready_seen(target: &Target, costs: &PolicyCosts, rank: u32, peer: u32) -> Time {
     costs.launch + Time::from_ns(target.sync.counter_visible_ns) + target.way(rank, peer)
 }
 
-/// An event of a lane or a core. The order of variants is that of events at the same time.
+/// An event of a lane or a core. Events at the same time are processed in the order of these variants.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Event {
-    /// The first member of a lane of a die's memories ends, unless the lane has changed since that version.
+    /// The first member of a memory lane ends, unless the lane has changed since `version`.
     Memory { lane: u32, version: u32 },
-    /// The first member of a lane of the links ends, unless the lane has changed since that version.
+    /// The first member of a link lane ends, unless the lane has changed since `version`.
     Link { lane: u32, version: u32 },
-    /// The first bytes of a core's put leave.
+    /// A core's put begins to send its bytes.
     Leave { core: u32 },
-    /// A core starts to read ahead, or continues to because it waits.
+    /// A core begins to read ahead, or goes on because its task must wait.
     Ahead { core: u32 },
     /// The task of a core ends.
     End { core: u32 },
@@ -84,7 +83,7 @@ struct Engine<'a> {
     woken: Vec<u32>,
     /// End time of the last core.
     end: Time,
-    /// The latest end of a task so far.
+    /// Latest end of a task so far.
     reached: Time,
     visible: Time,
     fence: Time,
@@ -130,7 +129,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Processes all events and returns true; returns false as soon as `going` does.
+    /// Processes all events and returns true. Returns false as soon as `going` returns false.
     fn run(&mut self, going: &mut dyn FnMut(Time) -> bool) -> bool {
         let mut happened = 0;
         while let Some(Reverse((time, event))) = self.events.pop() {
@@ -179,7 +178,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Takes the next task of a core's queue, if there is one, at a time from now on.
+    /// Takes the next task from a core's queue, at time `at` or later. If there is none, the core is done.
     fn next_task(&mut self, number: u32, at: Time) {
         let core = &mut self.cores[number as usize];
         let (found, entries) = core.next.take(self.workload, (core.rank, core.kind, core.number), &mut core.task);
@@ -208,7 +207,7 @@ impl<'a> Engine<'a> {
         self.reads_from(number, known);
     }
 
-    /// Goes through the waits of a core's task up to the first that is not over.
+    /// Checks the waits of a core's task in order, up to the first that has not ended.
     fn look(&mut self, number: u32) {
         let core = &mut self.cores[number as usize];
         let poll = self.workload.costs().of_core(core.kind).poll;
@@ -226,7 +225,7 @@ impl<'a> Engine<'a> {
         self.events.push(Reverse((core.looks, Event::Begin { core: number })));
     }
 
-    /// Begins a task whose waits are over.
+    /// Begins a core's task, whose waits have all ended.
     fn start(&mut self, number: u32) {
         self.take_off_read(number);
         let core = &mut self.cores[number as usize];
@@ -255,7 +254,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Ends a put's use of the link; the fence that follows ends when its rows have arrived.
+    /// Ends the use of the link by a core's put. Its fence ends when the rows have arrived.
     fn landed(&mut self, number: u32) {
         let core = &self.cores[number as usize];
         if let Work::Put { to, .. } = core.task.work {

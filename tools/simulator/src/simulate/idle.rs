@@ -3,10 +3,10 @@
 use super::Time;
 use std::ops::AddAssign;
 
-/// The time of all cores of one kind, divided by what they spend it on. The sum is cores × latency.
+/// The time of all cores of one kind, divided by use. The sum of all parts is the number of cores times the latency.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Spent {
-    /// Work, as long as it would take if nothing else ran.
+    /// Work, as long as it would take if nothing else used the memories and links.
     pub work: Time,
     /// The costs of each task in addition to its work: pickup, checks, signals, and fences after puts to other ranks.
     pub overhead: Time,
@@ -18,12 +18,12 @@ pub struct Spent {
     pub communication: Time,
     /// Additional time of work because memories and links are shared.
     pub contention: Time,
-    /// The time from the core's last task to the end of the run.
+    /// Time from a core's last task to the end of the run.
     pub tail: Time,
 }
 
 impl Spent {
-    /// The sum of all parts: cores × latency.
+    /// The sum of all parts: the number of cores times the latency.
     #[must_use]
     pub fn total(&self) -> Time {
         self.work + self.overhead + self.launch + self.idle()

@@ -1,22 +1,23 @@
-//! Work that proceeds at one common rate.
+//! Work of several cores that proceeds at one common rate.
 
 use super::Time;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Work of several cores that always proceeds at the same rate. The order in which members end is known when they join, and a
-/// change of the rate costs the same for any number of them.
+/// Work of several cores that always proceeds at the same rate. The order in which members end is fixed when they join, so changing the
+/// rate costs the same for any number of members.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Lane {
-    /// The amount that each member was served since the lane was last empty.
+    /// Amount that each member has been served since the lane was last empty.
     served: f64,
-    /// The time of that amount.
+    /// Time up to which `served` is computed.
     at: Time,
-    /// The amount that each member is served per picosecond.
+    /// Amount that each member is served per picosecond.
     rate: f64,
-    /// The value of `served` at which a member ends, as the bits of a non-negative number, which sort like it; and its core.
+    /// For each member, the value of `served` at which it ends, and its core. The value is stored as the bits of a non-negative float,
+    /// which sort like it.
     ends: BinaryHeap<Reverse<(u64, u32)>>,
-    /// The number of changes; an end that was predicted before the last change is stale.
+    /// Number of changes of the lane. A predicted end is stale if the lane has changed since.
     pub(super) version: u32,
 }
 
@@ -25,7 +26,7 @@ impl Lane {
         self.ends.len() as u32
     }
 
-    /// Adds a core with an amount to be served.
+    /// Adds a core, which is to be served `amount`.
     pub(super) fn join(&mut self, now: Time, amount: f64, core: u32) {
         if self.ends.is_empty() {
             self.served = 0.0;
@@ -36,7 +37,7 @@ impl Lane {
         self.version += 1;
     }
 
-    /// Sets the rate from now on; returns false if the rate does not change.
+    /// Changes the rate from `now` on. Returns false if that is the rate already.
     pub(super) fn set_rate(&mut self, now: Time, rate: f64) -> bool {
         if rate == self.rate {
             return false;
@@ -47,13 +48,13 @@ impl Lane {
         true
     }
 
-    /// The amount that each member is served per picosecond.
+    /// Amount that each member is served per picosecond.
     #[cfg(test)]
     pub(super) const fn rate(&self) -> f64 {
         self.rate
     }
 
-    /// The end time of the first member that ends at this rate.
+    /// Time at which the first member ends, if the rate stays the same; `None` if there is no member.
     pub(super) fn next_end(&self) -> Option<Time> {
         let &Reverse((end, _)) = self.ends.peek()?;
         let left = (f64::from_bits(end) - self.served).max(0.0);
@@ -61,7 +62,7 @@ impl Lane {
         Some(self.at + Time((left / self.rate - 1e-3).ceil().max(0.0) as u64))
     }
 
-    /// Removes a member that ends now, if there is one.
+    /// Removes a member that ends at `now`, if there is one.
     pub(super) fn pop(&mut self, now: Time) -> Option<u32> {
         if self.next_end()? > now {
             return None;
@@ -71,7 +72,7 @@ impl Lane {
         self.ends.pop().map(|Reverse((_, core))| core)
     }
 
-    /// Removes a core before it ends, and returns the amount that it was not served.
+    /// Removes a core before it ends, and returns the amount that it has not been served.
     pub(super) fn leave(&mut self, now: Time, core: u32) -> f64 {
         self.go_on(now);
         self.version += 1;

@@ -5,22 +5,22 @@ use super::lane::Lane;
 use super::shares::{Filling, Flows, flow_rates};
 use hpmoe_core::target::Target;
 
-/// The ends of each rank's links: out and in, to its own package and to others.
+/// Number of ends of each rank's links: out and in, to its own package and to other packages.
 const ENDS: u32 = 4;
 const NONE: u32 = u32::MAX;
 
-/// The links of all ranks. All puts from one rank to another share a lane. Lanes get max-min fair shares of the bandwidth of the
-/// links' ends, and no put gets more than one vector core can send.
+/// The links of all ranks. All puts from one rank to another share a lane. Lanes get max-min fair shares of the bandwidth of the links'
+/// ends, and no put gets more than one vector core can send.
 ///
-/// An end with room for all of its puts slows none of them down. When puts begin or end, only the rates of lanes that narrow ends
-/// connect with them are computed again.
+/// An end with enough bandwidth for all its puts slows down none of them; other ends are narrow. When puts begin or end, rates are computed
+/// again only for lanes that are connected to the change by narrow ends.
 #[derive(Debug)]
 pub(super) struct Links {
     ranks: u32,
     per_package: u32,
     ends: Vec<End>,
     put_per_ps: f64,
-    /// The lane of each pair of source and destination.
+    /// Number of the lane of each pair of source and destination.
     lane_of: Vec<u32>,
     lanes: Vec<Lane>,
     flows: Vec<Flows>,
@@ -35,11 +35,11 @@ pub(super) struct Links {
 #[derive(Clone, Debug, Default)]
 struct End {
     capacity: f64,
-    /// The lanes through it that have puts.
+    /// The lanes through this end that have puts.
     lanes: Vec<u32>,
-    /// The puts of these lanes.
+    /// Number of puts in these lanes.
     puts: u32,
-    /// Whether it had too little room for all of its puts when rates were last computed.
+    /// Whether the end had too little bandwidth for all its puts when rates were last computed.
     was_narrow: bool,
 }
 
@@ -55,7 +55,7 @@ struct Connected {
     lanes: Vec<u32>,
     ends: Vec<u32>,
     lane_seen: Vec<bool>,
-    /// By end: its place among the connected ones.
+    /// For each end, its position among the connected ends.
     place: Vec<u32>,
     capacity: Vec<f64>,
 }
@@ -82,7 +82,7 @@ impl Links {
         }
     }
 
-    /// Begins the put of a core of `from`.
+    /// Begins a put of core `core` from rank `from` to rank `to`.
     pub(super) fn join(&mut self, now: Time, (from, to): (u32, u32), bytes: u64, core: u32) {
         let pair = (from * self.ranks + to) as usize;
         if self.lane_of[pair] == NONE {
@@ -105,7 +105,7 @@ impl Links {
         self.changed.push(lane);
     }
 
-    /// Removes a core whose put ends now, if there is one.
+    /// Removes a core whose put ends at `now`, if there is one.
     pub(super) fn pop(&mut self, now: Time, lane: u32) -> Option<u32> {
         let core = self.lanes[lane as usize].pop(now)?;
         let Flows { out, into, .. } = self.flows[lane as usize];
@@ -125,7 +125,7 @@ impl Links {
         self.lanes[lane as usize].version
     }
 
-    /// Shares the links again after puts have begun or ended, and passes the next end of each lane that has changed to `predict`.
+    /// Computes the rates again after puts have begun or ended, and passes the next end of each changed lane to `predict`.
     pub(super) fn settle(&mut self, now: Time, mut predict: impl FnMut(Time, u32, u32)) {
         if self.changed.is_empty() {
             return;
@@ -160,7 +160,7 @@ impl Links {
         }
     }
 
-    /// Collects the lanes that have changed, and all lanes that narrow ends connect with them, directly or through others.
+    /// Collects the lanes that have changed, and all lanes that narrow ends connect with them, directly or through other lanes.
     fn connect(&mut self) {
         let Connected { lanes, ends, lane_seen, place, capacity } = &mut self.connected;
         lanes.clear();
@@ -220,7 +220,7 @@ mod tests {
     }
 
     proptest! {
-        /// After any changes, rates are the same as if all of them were computed again.
+        /// Checks that, after any changes, rates are the same as if all of them were computed from scratch.
         #[test]
         fn what_is_not_shared_again_keeps_its_share(
             puts in prop::collection::vec((0u32..4, 0u32..4, 1u64..400_000, 0u64..4), 1..300),

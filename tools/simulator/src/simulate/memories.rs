@@ -7,10 +7,11 @@ use super::shares::{Users, level};
 use hpmoe_core::target::Target;
 use std::collections::HashMap;
 
-/// The unit of demands is a quarter GB/s, rounded up, so that equal tasks share a lane and sums are exact.
+/// Number of steps per GB/s in which demands are counted: a demand is rounded up to a quarter GB/s, so that equal tasks share a lane and
+/// sums are exact.
 const STEPS_PER_GB: f64 = 4.0;
 
-/// The bandwidth that a task needs at full speed, in steps.
+/// The bandwidth of each memory that a task needs to run at full speed, in steps.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 struct Demand {
     hbm: u64,
@@ -18,7 +19,7 @@ struct Demand {
 }
 
 impl Demand {
-    /// The time of work at full speed, in picoseconds, and what it needs meanwhile.
+    /// Time of the work at full speed, in picoseconds, and the bandwidth that it needs meanwhile.
     fn of(work: &SharedWork) -> (f64, Self) {
         let time = work.time.0.max(1) as f64;
         // Bytes in a picosecond are TB/s.
@@ -27,17 +28,17 @@ impl Demand {
     }
 }
 
-/// HBM and L2 of all dies. Tasks of a die with the same demand share a lane. A memory that can't serve all gives max-min fair
-/// shares, and the slower of the two memories determines the speed of a task. (Bandwidth of one memory that a task can't use because
-/// the other slows it down is not shared out again, so speeds are then a little low.)
+/// HBM and L2 of all dies. Tasks on a die with the same demand share a lane. A memory that can't serve all tasks gives them max-min fair
+/// shares, and the slower of the two memories determines a task's speed. (If one memory slows a task down, the bandwidth of the other that
+/// the task then can't use is not given to other tasks, so speeds are a little too low.)
 ///
-/// Puts take at most the bandwidth of the links. They are not slowed down here; they leave less to other work.
+/// Puts take at most the bandwidth of the links. Memories don't slow puts down; puts leave less bandwidth to other work.
 #[derive(Debug)]
 pub(super) struct Memories {
     hbm: u64,
     l2: u64,
     put: u64,
-    /// The most that all puts of a die can take in one direction: within its package, and to or from others.
+    /// Maximum bandwidth that all puts of a die take in one direction: within its package, and to or from other packages.
     links: [u64; 2],
     per_package: u32,
     dies: Vec<DieState>,
@@ -48,10 +49,10 @@ pub(super) struct Memories {
 
 #[derive(Clone, Debug, Default)]
 struct DieState {
-    /// The demand of all tasks that run.
+    /// Sum of the demands of all running tasks on HBM.
     hbm: u64,
     l2: u64,
-    /// Puts under way: within the package and beyond it, out and then in.
+    /// Number of running puts, within the package and to other packages: each for out and in.
     puts: [[u64; 2]; 2],
     active: Vec<u32>,
     changed: Vec<u32>,
@@ -77,7 +78,7 @@ impl Memories {
         }
     }
 
-    /// Begins the work of a core of a rank.
+    /// Begins work of a core on rank `rank`.
     pub(super) fn join(&mut self, now: Time, rank: u32, work: &SharedWork, core: u32) {
         let (time, demand) = Demand::of(work);
         let lanes = &mut self.lanes;
@@ -103,7 +104,7 @@ impl Memories {
         self.touch(rank);
     }
 
-    /// Ends the work of a core of a rank before it is done, and returns the share of it that is left.
+    /// Ends work of a core before it is done, and returns the share of it that is left.
     pub(super) fn leave(&mut self, now: Time, rank: u32, work: &SharedWork, core: u32) -> f64 {
         let (time, demand) = Demand::of(work);
         let lane = self.lane_of[&(rank, demand)];
@@ -116,7 +117,7 @@ impl Memories {
         left / time
     }
 
-    /// Removes a core whose work ends now, if there is one.
+    /// Removes a core whose work ends at `now`, if there is one.
     pub(super) fn pop(&mut self, now: Time, lane: u32) -> Option<u32> {
         let (rank, demand, members) = &mut self.lanes[lane as usize];
         let core = members.pop(now)?;
@@ -155,7 +156,7 @@ impl Memories {
         self.lanes[lane as usize].2.version
     }
 
-    /// Shares the memories again on dies where something has changed, and passes the next end of each lane that has changed to
+    /// Divides the memories' bandwidth again on dies whose tasks or puts have changed, and passes the next end of each changed lane to
     /// `predict`.
     pub(super) fn settle(&mut self, now: Time, mut predict: impl FnMut(Time, u32, u32)) {
         let mut dirty = std::mem::take(&mut self.dirty);

@@ -1,7 +1,7 @@
-//! Simulated time of every core of every rank on a described target, task by task.
+//! Simulation of the time of every core of every rank on a described target, task by task.
 //!
-//! A [`Workload`] gives each core of each rank its tasks in order, whatever policy planned them; the engine runs it with the
-//! constants of a target. Nothing here is a measurement.
+//! A [`Workload`] gives each core its tasks in order, whatever policy planned them. The engine runs it with the constants of a target. No
+//! result is a measurement.
 
 mod bound;
 mod cause;

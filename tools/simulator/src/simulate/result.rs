@@ -7,9 +7,9 @@ use std::fmt;
 /// The result of a simulated run of all ranks. It is never a measurement.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Simulated {
-    /// The latency, from the launch until the last core of all ranks is done.
+    /// Latency: the time from the launch until the last core of all ranks has ended.
     pub time: Time,
-    /// The time when the last core of each rank is done.
+    /// Time at which the last core of each rank ends.
     pub ranks: Vec<Time>,
     /// How the matrix cores of all ranks spend their time.
     pub aic: Spent,
@@ -17,15 +17,15 @@ pub struct Simulated {
     pub aiv: Spent,
     /// Number of tasks, including empty ones but not the steps of making a route.
     pub tasks: u64,
-    /// The number of tasks without work.
+    /// Number of tasks without work.
     pub empty_tasks: u64,
     /// FLOPs of products, without padding.
     pub flops: f64,
-    /// The part of these FLOPs that belongs to int8 products.
+    /// FLOPs of int8 products, a part of `flops`.
     pub int8_flops: f64,
-    /// Bytes put, by source and then destination.
+    /// Bytes put, by source rank and then by destination rank.
     pub traffic: Vec<Vec<u64>>,
-    /// Totals by operation of the workload.
+    /// Totals for each operation of the workload.
     pub ops: Vec<OpTotal>,
     /// The times of every task, if they were requested; otherwise empty.
     pub slices: Vec<TaskTimes>,
@@ -34,9 +34,9 @@ pub struct Simulated {
 /// The tasks of one operation and their time.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct OpTotal {
-    /// The number of tasks, empty ones included.
+    /// Number of tasks, including empty ones.
     pub tasks: u64,
-    /// The sum of core time from the end of each task's waits to the end of the task.
+    /// Sum over tasks of the core time from the end of the task's waits to its end.
     pub time: Time,
     /// The start of the first task and the end of the last one.
     pub span: Option<(Time, Time)>,
@@ -59,9 +59,9 @@ pub struct TaskTimes {
     pub item: u32,
     /// The column of the item.
     pub column: u32,
-    /// Time at which the core arrived at the task.
+    /// Time at which the core reached the task.
     pub came: Time,
-    /// Time at which it first read a counter of the task's waits; the time before that is overhead.
+    /// Time at which the core first read a counter of the task's waits. The time from `came` until then is overhead.
     pub looked: Time,
     /// Time at which the work began.
     pub begun: Time,
@@ -72,17 +72,17 @@ pub struct TaskTimes {
 /// A workload that can't continue because a core waits for a counter that no task will signal.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Stuck {
-    /// The number of cores of all ranks that wait.
+    /// Number of cores that wait, over all ranks.
     pub cores: u32,
-    /// The rank of one of them.
+    /// The rank of one of these cores.
     pub rank: u32,
     /// The kind of that core.
     pub kind: CoreKind,
     /// The core's number among the cores of its kind on that rank.
     pub core: u32,
-    /// The name of its task's operation.
+    /// Name of the operation of that core's task.
     pub op: String,
-    /// The counter that it waits for.
+    /// Number of the counter that the core waits for.
     pub counter: u32,
     /// The threshold that it waits for.
     pub need: u32,
@@ -112,8 +112,8 @@ impl Simulated {
         last.map_or(0, |(rank, _)| rank as u32)
     }
 
-    /// The time that all matrix cores would need for the FLOPs at fused efficiency (for int8 products, at their efficiency),
-    /// divided by the latency.
+    /// Share of the latency that all matrix cores would need for the FLOPs alone: at fused efficiency, or for int8 products at their
+    /// efficiency.
     #[must_use]
     pub fn aic_useful(&self, target: &Target) -> f64 {
         let int8 = target.int8_flops() * f64::from(target.cores.aic);
@@ -122,7 +122,7 @@ impl Simulated {
         if possible > 0.0 { needed / possible } else { 0.0 }
     }
 
-    /// All bytes put from one rank to another.
+    /// Number of bytes put from one rank to another, over all ranks.
     #[must_use]
     pub fn remote_bytes(&self) -> u64 {
         let rows = self.traffic.iter().enumerate();

@@ -3,16 +3,16 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Equal users of one resource.
+/// A number of equal users of one resource.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Users {
     /// Number of users.
     pub(super) count: u32,
-    /// The most that each of them can use.
+    /// Maximum amount that each of them can use.
     pub(super) wants: f64,
 }
 
-/// The most that one user of a resource gets; infinite if there is enough for all. Users that want less get what they want.
+/// Maximum amount that one user of a resource gets; infinite if there is enough for all. Users that want less get what they want.
 #[must_use]
 pub(super) fn level(capacity: f64, users: &[Users]) -> f64 {
     let total: f64 = users.iter().map(|users| f64::from(users.count) * users.wants).sum();
@@ -34,7 +34,7 @@ pub(super) fn level(capacity: f64, users: &[Users]) -> f64 {
     f64::INFINITY
 }
 
-/// Equal flows between two ends.
+/// A number of equal flows between the same two ends.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Flows {
     /// The link end at which they leave.
@@ -52,17 +52,18 @@ const NONE: u32 = u32::MAX;
 pub(super) struct Filling {
     left: Vec<f64>,
     waiting: Vec<u32>,
-    /// By end: an index into `next`, which is twice the number of a flow, plus one if the flow arrives.
+    /// For each end, the first of its entries in `next`. Entry `2 f` is for flow f at the end where it leaves, `2 f + 1` at the end where
+    /// it arrives.
     first: Vec<u32>,
-    /// The index of another flow through the same end.
+    /// For each entry, the next entry of the same end.
     next: Vec<u32>,
-    /// Ends by their share for each flow that is not stopped yet, the least first. Shares only grow. (The bits of a non-negative
-    /// number sort like it.)
+    /// Ends by the share that each of their flows that are not stopped gets, the smallest share first. Shares only grow. (They are stored
+    /// as the bits of a non-negative float, which sort like it.)
     fullest: BinaryHeap<Reverse<(u64, u32)>>,
 }
 
-/// The max-min fair rates of flows, none above `most`: all rates rise together, and an end that is full stops the flows that go
-/// through it.
+/// The max-min fair rates of flows, none above `most`. All rates grow together until an end has no capacity left, which then stops the
+/// flows through it.
 pub(super) fn flow_rates(space: &mut Filling, capacity: &[f64], flows: &[Flows], most: f64, rates: &mut Vec<f64>) {
     rates.clear();
     rates.resize(flows.len(), most);
@@ -123,7 +124,7 @@ impl Filling {
         self.left[end as usize] / f64::from(self.waiting[end as usize])
     }
 
-    /// Notes an end that has less for each of its flows than the most that they can use.
+    /// Records an end that has less for each of its flows than the maximum that they can use.
     fn may_stop(&mut self, end: u32, most: f64) {
         let waiting = f64::from(self.waiting[end as usize]);
         if self.left[end as usize] < waiting * most {

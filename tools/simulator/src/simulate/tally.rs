@@ -3,7 +3,7 @@
 use super::result::{OpTotal, Simulated, TaskTimes};
 use super::{CoreKind, Cursor, Efficiency, QueuedTask, Spent, Time, Work, Workload};
 
-/// The number of tasks of a workload, on all ranks, as a simulation counts them ([`Simulated::tasks`]).
+/// Number of tasks of a workload on all ranks, as a simulation counts them ([`Simulated::tasks`]).
 #[must_use]
 pub fn tile_tasks(workload: &dyn Workload) -> u64 {
     let mut tasks = 0;
@@ -23,7 +23,7 @@ pub fn tile_tasks(workload: &dyn Workload) -> u64 {
 pub(super) struct Tally {
     aic: Spent,
     aiv: Spent,
-    /// By core: the end of its last task.
+    /// For each core, the end of its last task.
     left: Vec<Time>,
     ranks: Vec<Time>,
     tasks: u64,
@@ -32,7 +32,7 @@ pub(super) struct Tally {
     int8_flops: f64,
     traffic: Vec<Vec<u64>>,
     ops: Vec<OpTotal>,
-    /// By operation: whether its tasks are tiles.
+    /// For each operation, whether its tasks are tiles.
     tiles: Vec<bool>,
 }
 
@@ -62,7 +62,7 @@ impl Tally {
         }
     }
 
-    /// Counts a task that ran.
+    /// Adds a task that ran.
     pub(super) fn add_task(&mut self, rank: u32, task: &QueuedTask, (begun, end): (Time, Time)) {
         let is_tile = self.tiles[task.op as usize];
         self.tasks += u64::from(is_tile);
@@ -80,7 +80,7 @@ impl Tally {
         op.span = Some(op.span.map_or((begun, end), |(first, last)| (first.min(begun), last.max(end))));
     }
 
-    /// Notes that a core has no more tasks.
+    /// Records that a core has no more tasks.
     pub(super) fn core_done(&mut self, core: u32, rank: u32, now: Time) {
         self.left[core as usize] = now;
         let rank = &mut self.ranks[rank as usize];

@@ -1,4 +1,4 @@
-//! Small workloads with times worked out by hand, and what holds for any workload.
+//! Tests with small workloads whose times are worked out by hand, and properties of any workload.
 
 use super::{
     Ahead, CoreCosts, CoreKind, CounterSignal, CounterWait, Cursor, EVENTS_BETWEEN, Halted, Op, Policy, PolicyCosts,
@@ -8,7 +8,7 @@ use hpmoe_core::target::Target;
 use hpmoe_kernels::op::ElementType;
 use proptest::prelude::*;
 
-/// Queues written out: by rank, matrix cores first.
+/// A workload whose queues are lists of tasks: by rank, matrix cores first.
 #[derive(Clone, Debug)]
 struct Listed {
     aic: u32,
@@ -158,7 +158,7 @@ fn puts_share_the_end_of_a_link() {
     assert_eq!(near.run(&target).time, Time::from_us(101.9));
 }
 
-/// A product of few rows that takes 16 µs to read its weights. A core can read 59.2 kB of them ahead, in 1 µs.
+/// A product of few rows that takes 16 µs, the time to read its weights. A core can read 59.2 kB of them ahead, which takes 1 µs.
 fn reading_ahead() -> QueuedTask {
     let operands = ElementType::bf16;
     let (left_reuse, right_reuse, out) = (1e6, 1.0, Written::BF16);
@@ -166,7 +166,7 @@ fn reading_ahead() -> QueuedTask {
     QueuedTask { ahead: Ahead { l2: 59_200.0, hbm: 59_200.0, first: 0.5 }, ..task(work) }
 }
 
-/// The latency in µs of a product of 16 µs that waits for a task of `us` µs.
+/// Latency in µs of `product`, which alone takes 16 µs, if it waits for a task of `us` µs.
 fn after(target: &Target, us: f64, product: &QueuedTask) -> f64 {
     let mut workload = Listed::new(1, 1, 1);
     workload.push((0, AIV, 0), signalling(fixed(us), 0, 0));
@@ -193,7 +193,7 @@ fn weights_are_read_while_a_core_waits() {
     assert_eq!(workload.run(&target).time.us().round(), 16.0);
 }
 
-/// The latency in µs of a single product of 16 µs, if a core needs `task_us` µs between tasks.
+/// Latency in µs of a single product of 16 µs, if a core needs `task_us` µs between tasks.
 fn between(task_us: f64, ahead: Ahead) -> f64 {
     let mut workload = Listed::new(1, 1, 1);
     workload.costs.aic.task = Time::from_us(task_us);
@@ -333,7 +333,7 @@ fn draws() -> impl Strategy<Value = Vec<Draw>> {
     prop::collection::vec(draw, 1..60)
 }
 
-/// Each task waits for the one before it in the list with some chance; counters are used once.
+/// A random workload: each task waits, with some probability, for the previous task in the list. Each counter is used once.
 fn random(draws: &[Draw]) -> Listed {
     let mut workload = Listed::new(4, 2, 4);
     let mut used = [0; 4];
@@ -369,7 +369,7 @@ fn random(draws: &[Draw]) -> Listed {
     workload
 }
 
-/// The number of cases of each property: `usual`, unless `PROPTEST_CASES` sets another.
+/// Number of cases of each property: `usual`, unless `PROPTEST_CASES` sets another number.
 fn cases(usual: u32) -> ProptestConfig {
     let given = std::env::var_os("PROPTEST_CASES");
     given.map_or_else(|| ProptestConfig::with_cases(usual), |_| ProptestConfig::default())
@@ -406,7 +406,7 @@ proptest! {
         prop_assert!(off <= 1_000 * run.tasks, "{off} ps");
     }
 
-    /// With one queue on one rank nothing that gets faster makes anything else later.
+    /// Checks that, with one queue on one rank, nothing that gets faster makes anything else later.
     #[test]
     fn a_faster_link_makes_one_queue_no_slower(draws in draws(), faster in 1f64..4.0) {
         let mut target = Target::ascend_a3();

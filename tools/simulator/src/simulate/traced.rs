@@ -10,7 +10,7 @@ pub struct TracedTask {
     pub slice: TaskTimes,
     /// The task itself.
     pub task: QueuedTask,
-    /// For each of the task's waits, the number of the task that signalled last.
+    /// For each of the task's waits, the number of the task that gave the last signal.
     pub signalled_by: Vec<Option<usize>>,
 }
 
@@ -39,7 +39,7 @@ pub fn traced_tasks(workload: &dyn Workload, simulated: &Simulated) -> Vec<Trace
     records
 }
 
-/// The task that signalled last, by rank and counter. A threshold is the sum of all of its counter's signals.
+/// The task that gave the last signal, by rank and counter. A threshold is the sum of all signals of its counter.
 fn last_signals(records: &[TracedTask]) -> BTreeMap<(u32, u32), usize> {
     let mut last: BTreeMap<(u32, u32), usize> = BTreeMap::new();
     for (at, record) in records.iter().enumerate() {
@@ -54,7 +54,7 @@ fn last_signals(records: &[TracedTask]) -> BTreeMap<(u32, u32), usize> {
 }
 
 impl TracedTask {
-    /// Whether the task waited for rows in transit rather than for another core's work: the last signal came from a put.
+    /// Whether the task waited for rows in transit, rather than for another core's work: a put gave the last signal.
     #[must_use]
     pub fn waited_for_rows(&self, all: &[Self]) -> bool {
         let by = self.signalled_by.iter().flatten();

@@ -1,32 +1,32 @@
-//! The next tasks of a core's queue.
+//! The next task in a core's queue.
 
 use super::{CoreKind, Cursor, QueuedTask, Workload};
 
-/// A core: its rank, its kind and its number.
+/// A core, as (rank, kind, number).
 pub type CoreId = (u32, CoreKind, u32);
 
-/// The next task in a core's queue. To read ahead for that task, a core can look for it before it runs the current task: it then
-/// reads the entries that lead there early, up to [`CoreCosts::entries_ahead`](super::CoreCosts::entries_ahead) of them.
+/// The next task in a core's queue. To read ahead for that task, a core can look for it before it runs the current task. It then reads the
+/// entries that lead to the task early, at most [`CoreCosts::entries_ahead`](super::CoreCosts::entries_ahead) of them.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Upcoming {
     cursor: Cursor,
     task: QueuedTask,
     there: bool,
-    /// Entries that lead to the task and that the core reads when it has arrived at it.
+    /// Number of entries that lead to the task and that the core reads only when it reaches the task.
     late: u32,
 }
 
-/// Entries that a core reads between a task and the next one.
+/// Numbers of entries that a core reads for the current and the next task.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct EntriesRead {
-    /// Entries that lead to the current task.
+    /// Number of entries that lead to the current task and are read when the core reaches it.
     pub late: u32,
-    /// Entries that lead to the next task.
+    /// Number of entries that lead to the next task and are read early.
     pub early: u32,
 }
 
 impl Upcoming {
-    /// The first task of a core. The core reads all entries that lead to it when it arrives at the task.
+    /// The first task of a core. The core reads all entries that lead to it when it reaches the task.
     #[must_use]
     pub fn first(workload: &dyn Workload, core: CoreId) -> Self {
         let mut first = Self::default();
@@ -35,8 +35,8 @@ impl Upcoming {
         first
     }
 
-    /// Moves the next task to `task`, and finds the one after it. Returns false at the end of the queue, where the core still reads the
-    /// remaining entries.
+    /// Makes the next task the current one (`task`), and finds the task after it. Returns false at the end of the queue, where the core
+    /// still reads the remaining entries.
     pub fn take(&mut self, workload: &dyn Workload, core: CoreId, task: &mut QueuedTask) -> (bool, EntriesRead) {
         let late = std::mem::take(&mut self.late);
         if !self.there {

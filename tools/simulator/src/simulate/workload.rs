@@ -1,34 +1,34 @@
 //! Workloads for the engine: an ordered queue of tasks for each core, whatever policy made it.
 //!
-//! The engine asks for one task at a time, in the order of the queue, so that a workload can make tasks when they are needed and
-//! never holds millions of them.
+//! The engine asks for one task at a time, in the order of the queue. A workload can thus make tasks when they are needed, and never holds
+//! millions of them.
 
 use super::{Ahead, CoreKind, Time, Work};
 
 /// The queues of all cores of all ranks.
 pub trait Workload {
-    /// The policy, and its costs in addition to the work.
+    /// The policy, and its costs in addition to the tasks' work.
     fn costs(&self) -> &PolicyCosts;
 
-    /// Ranks of the group.
+    /// Number of ranks in the group.
     fn ranks(&self) -> u32;
 
-    /// Cores of a kind on each rank.
+    /// Number of cores of a kind on each rank.
     fn cores(&self, kind: CoreKind) -> u32;
 
-    /// The number of a rank's counters. All are zero at the start; a task waits for counters of its own rank.
+    /// Number of counters of a rank. All counters start at zero. A task waits for counters of its own rank.
     fn counters(&self, rank: u32) -> u32;
 
-    /// The operations of the workload, which [`QueuedTask::op`] numbers.
+    /// The operations of the workload. [`QueuedTask::op`] is an index of this list.
     fn ops(&self) -> &[Op];
 
-    /// Writes the next task of a core's queue to `task` and advances `cursor`; false at the end of the queue, with the entries
-    /// that the core has read since its last task.
+    /// Writes the next task of a core's queue to `task` and advances `cursor`. At the end of the queue, it returns false, and
+    /// `task.entries` is the number of entries that the core has read since its last task.
     ///
     /// `task` holds the core's previous task: an implementation sets every field, and clears `waits` and `signals` first.
     fn next(&self, rank: u32, kind: CoreKind, core: u32, cursor: &mut Cursor, task: &mut QueuedTask) -> bool;
 
-    /// The work of a task in the order of tiles that moves the fewest bytes through HBM, and the most bytes of it that its core can
+    /// The work of a task if tiles are in the order that moves the fewest bytes through HBM, and the maximum part of it that its core can
     /// read before the task begins.
     fn least(&self, _rank: u32, task: &QueuedTask) -> (Work, Ahead) {
         (task.work, task.ahead)
@@ -38,38 +38,38 @@ pub trait Workload {
 /// The position of a core in its queue, in the workload's own numbering. The start is all zeros.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Cursor {
-    /// Entry, place in the queue, or step.
+    /// Number of the entry, position in the queue, or step.
     pub entry: u32,
-    /// Tile or part within the entry.
+    /// Number of the tile or part within the entry.
     pub tile: u64,
     /// Number of steps of making the route that the core has done, if the kernel makes it.
     pub route: u32,
-    /// Turn, if entries take turns with one another.
+    /// Number of the turn, if entries take turns with one another.
     pub turn: u32,
-    /// A bit for each rank whose ready word the core has read.
+    /// One bit per rank: set if the core has read the rank's ready word.
     pub ready: [u64; 4],
 }
 
-/// The task call, or the operator, that tasks belong to.
+/// An operation of a workload: a call of a task, or an operator.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Op {
-    /// The name in tables and pictures.
+    /// Name in tables and pictures.
     pub name: String,
-    /// The line of the call in the user's source; 0 if there is none.
+    /// Line of the call in the user's source; 0 if there is none.
     pub line: usize,
-    /// Whether its tasks are tiles of the kernel, which tables count. Otherwise they are steps of making the route, which cores do
-    /// between tiles.
+    /// Whether the operation's tasks are tiles of the kernel, which tables count. Otherwise they are steps of making the route, which cores
+    /// do between tiles.
     pub tiles: bool,
 }
 
 /// The policy that plans and runs a layer.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Policy {
-    /// The schedule that hpmoe builds.
+    /// hpmoe's own schedule.
     Ours,
     /// HyperParallel-MoE: its tasks, queues, counters and polling.
     Hyperparallel,
-    /// One operator after another over the whole device.
+    /// One operator after another, each on the whole device.
     Serial,
 }
 
@@ -77,7 +77,7 @@ impl Policy {
     /// All policies, in the order in which tables list them.
     pub const ALL: [Self; 3] = [Self::Ours, Self::Hyperparallel, Self::Serial];
 
-    /// The name on the command line, in tables and in JSON.
+    /// The policy's name on the command line, in tables and in JSON.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -88,12 +88,12 @@ impl Policy {
     }
 }
 
-/// The costs of a policy in addition to the work itself.
+/// The costs of a policy, in addition to the tasks' work.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PolicyCosts {
     /// The policy that has these costs.
     pub policy: Policy,
-    /// Time from the launch until cores arrive at their first tasks.
+    /// Time from the launch until cores reach their first tasks.
     pub launch: Time,
     /// Costs of each task on a matrix core.
     pub aic: CoreCosts,
@@ -119,7 +119,8 @@ impl PolicyCosts {
         }
     }
 
-    /// The overhead of a task from the core's arrival until it reads the task's first counter, without entries.
+    /// Overhead of a task from the time when the core reaches it until the core reads the task's first counter, without the costs of
+    /// entries.
     #[must_use]
     pub fn before(&self, kind: CoreKind, task: &QueuedTask) -> Time {
         let costs = self.of_core(kind);
@@ -136,14 +137,14 @@ pub struct CoreCosts {
     pub task: Time,
     /// Overhead of a task without work ([`Work::Empty`]), instead of `task`.
     pub empty: Time,
-    /// Interval at which a waiting core reads its counter, starting with the wait; `None` if it reads all the time.
+    /// Interval at which a waiting core reads its counter, from the start of the wait on; `None` if it reads all the time.
     pub poll: Option<Time>,
     /// Maximum number of queue entries that the core reads ahead to find its next task.
     pub entries_ahead: u32,
 }
 
 impl CoreCosts {
-    /// The least overhead that a task has in any order.
+    /// Minimum overhead of a task in any order of tasks.
     #[must_use]
     pub fn least(&self, task: &QueuedTask) -> Time {
         if task.work == Work::Empty { self.empty } else { self.task }
@@ -153,9 +154,9 @@ impl CoreCosts {
 /// A wait for a counter of the task's own rank.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CounterWait {
-    /// The number of the counter on the task's rank.
+    /// Number of the counter on the task's rank.
     pub counter: u32,
-    /// The threshold, at which the wait ends.
+    /// The threshold: the wait ends when the counter reaches it.
     pub need: u32,
 }
 
@@ -165,33 +166,33 @@ pub struct CounterWait {
 pub struct CounterSignal {
     /// The rank of the counter.
     pub rank: u32,
-    /// The number of the counter on that rank.
+    /// Number of the counter on that rank.
     pub counter: u32,
-    /// The amount that is added.
+    /// The amount that is added to the counter.
     pub amount: u32,
 }
 
 /// A task in the queue of a core.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct QueuedTask {
-    /// The number of its operation.
+    /// Number of the task's operation.
     pub op: u32,
-    /// The number of its group, as the workload counts groups; for pictures and exports.
+    /// Number of the group that the task belongs to, as the workload counts groups. Only pictures and exports use it.
     pub group: u32,
-    /// The item of the group; for pictures and exports.
+    /// Number of the item within the group. Only pictures and exports use it.
     pub item: u32,
-    /// The column of the item; for pictures and exports.
+    /// Number of the column within the item. Only pictures and exports use it.
     pub column: u32,
     /// Number of queue entries that the core has read since the previous task.
     pub entries: u32,
-    /// The rank whose ready word the task waits for, because it is the core's first put to that rank.
+    /// The rank whose ready word the task waits for, if the task is the core's first put to that rank.
     pub awaits_ready: Option<u32>,
-    /// The work, which the cost model turns into time.
+    /// The task's work, which the cost model turns into time.
     pub work: Work,
-    /// Bytes of the work that the core can read before the task begins, if there is time.
+    /// The part of the work, in bytes, that the core can read before the task begins, if there is time.
     pub ahead: Ahead,
-    /// The waits, all of which end before the work begins.
+    /// The task's waits. All of them end before the work begins.
     pub waits: Vec<CounterWait>,
-    /// The signals, given when the work is done.
+    /// The task's signals, given when the work is done.
     pub signals: Vec<CounterSignal>,
 }

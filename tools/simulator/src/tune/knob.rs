@@ -1,9 +1,9 @@
-//! The knobs of a search: one tile size, or one choice of a taskflow's schedule.
+//! The knobs that a search turns.
 
 use hpmoe_core::schedule::{CHOICES, Choices};
 use hpmoe_core::tuned::{Candidate, NamedSizes};
 
-/// A tile size or a choice, and the values to try.
+/// A knob: one tile size, or one choice of a taskflow's schedule, with the values to try.
 #[derive(Clone, Debug)]
 pub(super) enum Knob {
     Size { name: String, own: usize, values: Vec<usize> },
@@ -11,7 +11,8 @@ pub(super) enum Knob {
 }
 
 impl Knob {
-    /// All knobs of a kernel: its own sizes and those around the start's, and the choices of each taskflow.
+    /// All knobs of a kernel: its tile sizes, with values around those of `start` and the kernel's own, and the choices
+    /// of each taskflow.
     pub(super) fn all(sizes: &NamedSizes, start: &Candidate, flows: &[String], vector_cores: u32) -> Vec<Self> {
         let size = |(name, &own): (&String, &usize)| {
             let first = start.sizes.get(name).copied().unwrap_or(own);
@@ -35,7 +36,7 @@ impl Knob {
         sizes.iter().map(size).chain(flows.iter().flat_map(choice)).collect()
     }
 
-    /// The number of values to try.
+    /// Number of values to try.
     pub(super) fn len(&self) -> usize {
         match self {
             Self::Size { values, .. } => values.len(),
@@ -43,7 +44,7 @@ impl Knob {
         }
     }
 
-    /// A candidate with this knob at one of its values.
+    /// `candidate` with this knob at value number `value`.
     pub(super) fn turned(&self, candidate: &Candidate, value: usize) -> Candidate {
         let mut candidate = candidate.clone();
         match self {

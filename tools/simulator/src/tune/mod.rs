@@ -1,7 +1,6 @@
 //! The search for faster schedules in the simulator.
 //!
-//! [`search`] compares candidates by their simulated times on several routings and returns the best. It does no I/O and reads no
-//! clock.
+//! [`search`] simulates candidates on several routings, compares their times and returns the best. It does no I/O and reads no clock.
 
 mod knob;
 mod score;

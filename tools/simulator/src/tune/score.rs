@@ -7,10 +7,11 @@ use hpmoe_core::target::Target;
 use hpmoe_core::tuned::{Candidate, NamedSizes};
 use hpmoe_core::validate::validate;
 
-/// Builds the checked taskflows of a kernel with different tile sizes than in its source; `None` if it can't have these sizes.
+/// A function that builds the checked taskflows of a kernel with other tile sizes than in its source; `None` if the kernel can't have these
+/// sizes.
 pub type BuildKernel<'a> = dyn Fn(&NamedSizes) -> Option<Vec<CheckedGraph>> + 'a;
 
-/// The target, routings and kernel on which candidates are tried.
+/// What candidates are tried on: a target, routings and a kernel.
 pub struct Trial<'a> {
     /// The target that schedules are made for and simulated on.
     pub target: &'a Target,
@@ -23,11 +24,11 @@ pub struct Trial<'a> {
 /// The simulated times of a candidate.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Score {
-    /// Sum over all taskflows, for each routing.
+    /// Simulated time for each routing, summed over all taskflows.
     pub times: Vec<Time>,
 }
 
-/// The weight of the worst routing, in addition to the mean of all.
+/// Weight of the worst routing's ratio, which is added to the mean of all ratios.
 const WORST: f64 = 0.5;
 
 /// The outcome of trying a candidate.
@@ -37,13 +38,13 @@ pub(super) enum Outcome {
     Score(Score),
     /// The candidate can't be built, scheduled, validated or simulated.
     Invalid,
-    /// The simulation was stopped, because its value is at least this.
+    /// The simulation was stopped because the candidate's value can't be less than this.
     TooSlow(f64),
     /// The simulation was stopped, because the time limit was reached.
     Ended,
 }
 
-/// A value that a candidate must stay below, and the score to which values are relative.
+/// A limit for the value of a candidate, and the score that values are relative to.
 #[derive(Clone, Copy)]
 pub(super) struct Limit<'a> {
     pub(super) below: f64,
@@ -60,8 +61,8 @@ impl Trial<'_> {
         }
     }
 
-    /// Tries a candidate until it can't stay below the limit, or `going` returns false. That is called again and again, with the number of
-    /// finished simulations.
+    /// Tries a candidate. Stops as soon as the candidate can't stay below the limit, or `going` returns false. `going` is called again and
+    /// again with the number of finished simulations.
     pub(super) fn outcome(
         &self,
         candidate: &Candidate,
@@ -117,8 +118,8 @@ impl Trial<'_> {
 }
 
 impl Score {
-    /// The mean over routings of the ratio of the times to another score's, plus half of the worst ratio. Relative to itself,
-    /// a score has 1.5.
+    /// The value of this score relative to another: the mean over routings of the ratio of times, plus half of the worst ratio. A score
+    /// relative to itself is 1.5.
     #[must_use]
     pub fn relative_to(&self, other: &Self) -> f64 {
         let ratios = self.ratios(other);
@@ -126,13 +127,13 @@ impl Score {
         sum / ratios.len() as f64 + WORST * worst
     }
 
-    /// Whether no routing takes longer than in another score.
+    /// Whether no routing takes longer than in `other`.
     #[must_use]
     pub fn never_slower_than(&self, other: &Self) -> bool {
         self.times.iter().zip(&other.times).all(|(own, other)| own <= other)
     }
 
-    /// The ratio of the times to another score's, for each routing.
+    /// For each routing, the time divided by that of `other`.
     #[must_use]
     pub fn ratios(&self, other: &Self) -> Vec<f64> {
         self.times.iter().zip(&other.times).map(|(own, other)| own.us() / other.us()).collect()

@@ -10,14 +10,14 @@ use std::collections::HashMap;
 /// The kernel for which schedules are searched, and the starting candidate.
 #[derive(Clone, Debug)]
 pub struct SearchSpace {
-    /// The tile sizes of the default schedule that may change.
+    /// The tile sizes that may change, with their values in the default schedule.
     pub sizes: NamedSizes,
     /// The names of the taskflows.
     pub flows: Vec<String>,
-    /// The candidate that is tried first; the default, if the kernel has the sizes that a build would choose.
+    /// The candidate that is tried first. It is the default if the kernel has the sizes that a build would choose.
     pub start: Candidate,
-    /// Whether the default is simulated, too. If it has many tiles, that takes long, and it is unnecessary if the default is known to
-    /// be far slower than the start.
+    /// Whether the default is simulated as well. A default with many tiles takes long to simulate. That is unnecessary if it is known to be
+    /// far slower than the start.
     pub with_default: bool,
     /// Seed of the search.
     pub seed: u64,
@@ -41,9 +41,9 @@ pub struct SearchProgress<'a> {
     pub step: SearchStep,
     /// Number of finished simulations of the current candidate; there is one for each taskflow and routing.
     pub simulated: usize,
-    /// The number of candidates tried, invalid ones included.
+    /// Number of candidates tried, including invalid ones.
     pub tried: usize,
-    /// The result if the search ended now; `None` until there is one.
+    /// The result if the search ended now; `None` before the start has been simulated.
     pub found: Option<&'a SearchResult>,
 }
 
@@ -56,14 +56,14 @@ pub struct SearchResult {
     pub score: Score,
     /// The times of the start.
     pub start: Score,
-    /// The times of the default; `None` if it was not simulated, or stopped because it takes twice as long as the start.
+    /// The times of the default; `None` if the default was not simulated, or was stopped because it takes twice as long as the start.
     pub default: Option<Score>,
-    /// The number of candidates tried.
+    /// Number of candidates tried.
     pub tried: usize,
 }
 
 impl SearchResult {
-    /// The times that candidates are compared with: the default's or, if it has none, those of the start.
+    /// The times that candidates are compared with: those of the default, or else those of the start.
     #[must_use]
     pub fn reference(&self) -> &Score {
         self.default.as_ref().unwrap_or(&self.start)
@@ -89,16 +89,16 @@ pub enum NoResult {
     },
 }
 
-/// The number of kicks without a new candidate after which the search ends.
+/// Number of kicks in a row without a new candidate after which the search ends.
 const KICKS: usize = 24;
 
-/// A candidate's simulation stops if its value reaches this multiple of the best value. This applies to the default, and to candidates after
-/// a kick, because a descent from a slower candidate rarely leads to a better one.
+/// The simulation of a candidate stops when its value reaches this multiple of the best value. This applies to the default and to
+/// candidates after a kick, because a descent from a much slower candidate rarely leads to a better one.
 const FAR_SLOWER: f64 = 2.0;
 
-/// Searches for the candidate with the least mean time plus a share of the worst time, among those that are slower than the default on no
-/// routing. The search continues as long as `going` returns true; simulations call it, too. The same seed and the same number of
-/// candidates give the same result.
+/// Searches for the best candidate: the least mean time plus half of the worst time, both relative to the default, among candidates that
+/// are slower than the default on no routing. The search continues while `going` returns true; simulations call it, too. The same seed and
+/// the same number of candidates give the same result.
 ///
 /// # Errors
 ///
@@ -151,7 +151,7 @@ pub fn search(
     Ok(search.result)
 }
 
-/// The key of a candidate in the table of known results.
+/// The text by which a candidate is found in `seen`.
 fn key(candidate: &Candidate) -> String {
     format!("{candidate:?}")
 }
@@ -159,15 +159,15 @@ fn key(candidate: &Candidate) -> String {
 struct Search<'a> {
     trial: &'a Trial<'a>,
     result: SearchResult,
-    /// The known results of candidates, by their text.
+    /// What is known about each candidate tried, by its text.
     seen: HashMap<String, Seen>,
     random: Random,
     going: &'a mut dyn FnMut(&SearchProgress<'_>) -> bool,
-    /// Whether `going` has returned false.
+    /// Set when `going` has returned false.
     ended: bool,
 }
 
-/// The known result of a candidate.
+/// What is known about a candidate that was tried.
 #[derive(Clone, Copy)]
 enum Seen {
     Invalid,
@@ -176,7 +176,7 @@ enum Seen {
 }
 
 impl Search<'_> {
-    /// Descends, then kicks the resulting candidate, and repeats this until kicks find nothing new or the search must end.
+    /// Descends, kicks the resulting candidate, and repeats this until kicks find no new candidate or the search must end.
     fn run(&mut self, knobs: &[Knob], mut at: (Candidate, f64)) {
         let mut idle = 0;
         while idle < KICKS {
@@ -196,7 +196,7 @@ impl Search<'_> {
         }
     }
 
-    /// Turns one knob after another to its best value until no knob helps, or the search must end.
+    /// Sets one knob after another to its best value, until no knob helps or the search must end.
     fn descend(&mut self, knobs: &[Knob], (mut at, mut value): (Candidate, f64)) -> Candidate {
         loop {
             let before = value;
@@ -219,7 +219,7 @@ impl Search<'_> {
         }
     }
 
-    /// A candidate with two knobs at random values.
+    /// `at` with two random knobs at random values.
     fn kick(&mut self, knobs: &[Knob], mut at: Candidate) -> Candidate {
         for _ in 0..2 {
             let knob = &knobs[self.random.index(knobs.len())];
@@ -229,7 +229,7 @@ impl Search<'_> {
         at
     }
 
-    /// The value of a candidate, if it is below a limit.
+    /// Tries a candidate, unless its result is known. Returns its value if that is less than `below`.
     fn value(&mut self, candidate: &Candidate, below: f64) -> Option<f64> {
         let key = key(candidate);
         match self.seen.get(&key) {

@@ -1,4 +1,4 @@
-//! Searches on a small kernel, and files.
+//! Tests of searches on a small kernel, and of files.
 
 use super::score::{Limit, Outcome};
 use super::{NoResult, Score, SearchProgress, SearchResult, SearchSpace, SearchStep, Trial, search};
@@ -60,7 +60,7 @@ fn a_broken_file_is_told_line_by_line() {
     assert!(faults("[[tuned]\n")[0].starts_with("line 1: "));
 }
 
-/// The kernel with its routings, for searches.
+/// A kernel with its routings, on which tests search.
 struct Subject {
     target: Target,
     routings: Vec<Routing>,
@@ -92,7 +92,7 @@ impl Subject {
         SearchSpace { sizes: self.sizes.clone(), flows: vec!["forward".to_owned()], start, with_default, seed: 7 }
     }
 
-    /// The search, and the score of a candidate.
+    /// Runs the search on this subject.
     fn search(
         &self,
         space: &SearchSpace,
@@ -127,7 +127,7 @@ fn a_search_finds_no_less_than_the_default_and_the_same_again() {
     assert_eq!(result.tried, 60);
 }
 
-/// Giving candidates up saves time only: no better candidate is given up.
+/// Checks that stopping simulations early only saves time: no candidate that is stopped would have been better.
 #[test]
 fn candidates_that_are_given_up_are_worse_than_the_one_at_hand() {
     let subject = Subject::new();

@@ -1,10 +1,9 @@
-//! The operators of a task graph, grouped as a framework would run them: phases in program order, with those that a framework would
-//! join as one operator.
+//! Groups the phases of a task graph into operators, as a framework would run them: in program order, but some phases join as one operator.
 //!
-//! A phase joins an earlier operator if all that it depends on has ended before that operator, so that many small phases don't count
+//! A phase joins an earlier operator if everything that the phase depends on ends before that operator. Many small phases then don't count
 //! as many launches:
-//! - products that share an input are one product, and puts of the same way one collective;
-//! - elementwise phases over the same rows are one kernel. It keeps on chip what one phase makes for another, row by row.
+//! - Products that share an input become one product, and puts in the same direction become one collective.
+//! - Elementwise phases over the same rows become one kernel, which keeps on chip what one phase makes for another, row by row.
 
 use super::moved::{columns, moved};
 use super::operator::{MovedBytes, RowClass, SerialOperator, SerialWork, Way};
@@ -26,13 +25,13 @@ enum DraftKind {
     Put(Way),
     Product(PhaseProduct),
     Vector(RowClass),
-    /// The making of the route.
+    /// Makes the tables of the route.
     Tables,
-    /// A phase with a separate operator: a declared time, or nothing to multiply.
+    /// A phase that is an operator of its own: it declares a time, or multiplies nothing.
     Nothing,
 }
 
-/// The operators of a graph, in their order.
+/// The operators of a graph, in program order.
 pub(in crate::baseline) fn operators(checked: &CheckedGraph) -> Vec<SerialOperator> {
     let graph = checked.graph();
     let works = Works::of_phases(graph);
@@ -71,7 +70,7 @@ pub(in crate::baseline) fn operators(checked: &CheckedGraph) -> Vec<SerialOperat
     operators
 }
 
-/// The names of the phases of an operator, at most three.
+/// The names of an operator's phases, at most three.
 fn name(graph: &TaskGraph, phases: &[PhaseId]) -> String {
     let shown = if phases.len() > 3 { 2 } else { phases.len() };
     let names: Vec<String> = phases[..shown].iter().map(|&phase| graph.phase_name(phase)).collect();
@@ -149,7 +148,7 @@ fn kind(graph: &TaskGraph, phase: &Phase, works: &Works) -> DraftKind {
     }
 }
 
-/// Whether one phase reads, row by row, what another one writes of a tensor.
+/// Whether one phase reads a tensor row by row and the other writes it row by row.
 fn by_rows(before: &Phase, after: &Phase, tensor: TensorId) -> bool {
     let rows = |phase: &Phase| {
         let mut own = phase.accesses.iter().filter(|access| access.tensor == tensor);
@@ -160,7 +159,7 @@ fn by_rows(before: &Phase, after: &Phase, tensor: TensorId) -> bool {
     rows(before) && rows(after)
 }
 
-/// Whether only these phases read a tensor, so that one kernel for all of them need not write it.
+/// Whether only `phases` read a tensor. One kernel for all of them then need not write it to memory.
 fn stays(graph: &TaskGraph, phases: &[PhaseId], tensor: TensorId) -> bool {
     let is_own = !graph.tensors[tensor].storage.is_argument();
     let is_ids = graph.route.as_ref().is_some_and(|route| route.ids == tensor);
@@ -169,7 +168,7 @@ fn stays(graph: &TaskGraph, phases: &[PhaseId], tensor: TensorId) -> bool {
     is_own && !is_ids && !others.into_iter().any(|(_, phase)| reads(phase))
 }
 
-/// Bytes of a row of a put.
+/// Bytes per row of a put.
 fn put_bytes(graph: &TaskGraph, phase: &Phase) -> u64 {
     let written = phase.accesses.iter().filter(|access| access.write);
     let bytes = |access: &Access| {
@@ -179,8 +178,8 @@ fn put_bytes(graph: &TaskGraph, phase: &Phase) -> u64 {
     written.map(bytes).sum()
 }
 
-/// The kernel that gathers rows for a collective, which sends contiguous rows. Rows that come back are gathered by the kernel that
-/// reads them.
+/// The kernel that gathers rows before a collective, which sends contiguous rows. `None` for rows that come back, because the kernel that
+/// reads them gathers them.
 fn permutation(name: &str, line: usize, way: Way, row: u64) -> Option<SerialOperator> {
     let rows = match way {
         Way::Out => RowClass::Sent,

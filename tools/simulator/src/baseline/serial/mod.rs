@@ -1,4 +1,4 @@
-//! One operator after another, each over the whole device.
+//! The execution of one operator after another, each on the whole device.
 
 mod fuse;
 mod moved;
@@ -22,11 +22,10 @@ use crate::simulate::{
 use hpmoe_core::analyze::CheckedGraph;
 use hpmoe_core::target::Target;
 
-/// The plain execution: a kernel for each operator, and a collective all-to-all for each exchange of rows.
+/// A plain execution: one kernel per operator, and one collective all-to-all per exchange of rows.
 ///
-/// A kernel starts when the previous one has ended on all cores of the rank; a collective starts when it has ended on all
-/// ranks. Products run at the efficiency of grouped products in separate kernels, which includes the overhead of their
-/// tiles.
+/// A kernel starts when the previous one has ended on all cores of the rank. A collective starts when the previous kernel has ended on all
+/// ranks. Products run at the efficiency of grouped products in separate kernels, which includes the overhead of their tiles.
 #[derive(Clone, Debug)]
 pub struct Serial {
     operators: Vec<SerialOperator>,
@@ -38,13 +37,13 @@ pub struct Serial {
 }
 
 impl Serial {
-    /// The operators of a kernel's task graph on a routing: everything that the kernel computes, phase after phase.
+    /// The operators of a kernel's task graph on a routing: everything that the kernel computes.
     #[must_use]
     pub fn of_graph(checked: &CheckedGraph, routing: Routing, target: &Target) -> Self {
         Self::new(operators(checked), routing, target)
     }
 
-    /// The operators of the layer whose latencies are published, without the kernels before and after it that they leave out.
+    /// The operators of the layer whose latencies are published, without the kernels before and after it, which these latencies exclude.
     #[must_use]
     pub fn published(shape: LayerShape, direction: Direction, routing: Routing, target: &Target) -> Self {
         Self::new(published::published(&shape, direction), routing, target)
@@ -94,7 +93,7 @@ impl Serial {
         self
     }
 
-    /// The operators, in their order.
+    /// The operators, in the order in which they run.
     #[must_use]
     pub fn operators(&self) -> &[SerialOperator] {
         &self.operators
@@ -104,16 +103,16 @@ impl Serial {
         &self.operators[step as usize]
     }
 
-    /// The counter that lets a step begin.
+    /// Number of the counter that a step waits for to begin.
     const fn begins(step: u32) -> u32 {
         2 * step
     }
-    /// The counter that is full when a step has ended.
+    /// Number of the counter that is complete when a step has ended.
     const fn ended(step: u32) -> u32 {
         2 * step + 1
     }
 
-    /// The signals that a step ends with.
+    /// Number of signals at the end of a step.
     fn parts(&self, step: u32) -> u32 {
         match &self.operator(step).work {
             SerialWork::Product(product) => self.groups(product) * self.target.cores.aic,
@@ -122,7 +121,7 @@ impl Serial {
         }
     }
 
-    /// The rows of a class on a rank.
+    /// Number of a rank's rows that belong to a class.
     fn rows(&self, class: RowClass, rank: u32) -> u32 {
         let routing = &self.routing;
         match class {
@@ -134,17 +133,17 @@ impl Serial {
         }
     }
 
-    /// The number of products of an operator.
+    /// Number of products of an operator on a rank.
     fn groups(&self, product: &SerialProduct) -> u32 {
         if product.by_expert { self.routing.local_experts() } else { 1 }
     }
 
-    /// A measured time less the latency of the `seen` counters that a program needs for it.
+    /// A measured time minus the latency of the `seen` counters by which the simulated program adds to it.
     fn less_counters(&self, us: f64, seen: f64) -> Time {
         Time::from_us(us).since(Time::from_ns(self.target.sync.counter_visible_ns * seen))
     }
 
-    /// Makes `task` the launch of a step, which begins when the step before it has ended.
+    /// Makes `task` the launch of step `step`, which waits for the end of the previous step.
     fn launch(&self, step: u32, seen: f64, task: &mut QueuedTask) {
         task.work = Work::Fixed { time: self.less_counters(self.target.launch.kernel_us, seen) };
         if let Some(before) = step.checked_sub(1) {
@@ -152,7 +151,7 @@ impl Serial {
         }
     }
 
-    /// Makes `task` part `part` of an exchange between ranks, which runs on the first vector core; false after the last part.
+    /// Makes `task` part `part` of an exchange between ranks, which runs on the first vector core. Returns false if there is no such part.
     fn exchange(&self, step: u32, rank: u32, part: u64, task: &mut QueuedTask) -> bool {
         let ranks = self.routing.ranks();
         let all = |counter| (0..ranks).map(move |rank| CounterSignal { rank, counter, amount: 1 });
@@ -179,7 +178,8 @@ impl Serial {
         true
     }
 
-    /// Makes `task` part `part` of a core in a kernel, which begins with the launch on the first core; false after the last part.
+    /// Makes `task` part `part` of a core's work in a kernel. On the first core, part 0 is the launch. Returns false if there is no such
+    /// part.
     fn kernel(&self, step: u32, rank: u32, core: u32, part: u64, task: &mut QueuedTask) -> bool {
         let Some(part) = part.checked_sub(u64::from(core == 0)) else {
             self.launch(step, 2.0, task);
@@ -194,7 +194,7 @@ impl Serial {
         true
     }
 
-    /// The share of a core in a step: products group by group, vector operators at once.
+    /// A core's share in step `step`: part `part` is one group of a product, or all of a vector operator. `None` if there is no such part.
     fn work(&self, step: u32, rank: u32, core: u32, part: u64) -> Option<Work> {
         let operator = self.operator(step);
         let own = self.routing.local_experts();
@@ -236,7 +236,7 @@ impl Serial {
 }
 
 impl SerialWork {
-    /// The kind of core that runs it.
+    /// The kind of core that runs the operator.
     pub(super) const fn core(&self) -> CoreKind {
         match self {
             Self::Product(_) => CoreKind::Aic,

@@ -1,4 +1,4 @@
-//! The columns of tensors that phases touch, and the bytes that one operator moves for all of them.
+//! The columns of tensors that phases access, and the bytes that one operator moves for them.
 
 use super::operator::MovedBytes;
 use hpmoe_core::graph::{Access, Columns, Phase, RowKind, Rows, TaskGraph};
@@ -7,7 +7,7 @@ use hpmoe_kernels::op::Device;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// The columns of its tensor that an access touches, over all columns of the phase.
+/// The columns of its tensor that an access covers, over all columns of the phase.
 pub(super) fn columns(graph: &TaskGraph, phase: &Phase, access: &Access) -> Range<u32> {
     let all = graph.tensors[access.tensor].columns;
     match access.region.columns {
@@ -16,7 +16,7 @@ pub(super) fn columns(graph: &TaskGraph, phase: &Phase, access: &Access) -> Rang
     }
 }
 
-/// The rows of its matrix that an access touches, over all columns of the phase; `None` if the item chooses its rows.
+/// The rows of a matrix that an access covers, over all columns of the phase; `None` if the item determines the rows.
 pub(super) fn matrix_rows(phase: &Phase, access: &Access) -> Option<Range<u32>> {
     let Rows::Expert { range, index, height, outer } = access.region.rows else { return None };
     let rows = tiles(phase, range, (index, height), outer.rows);
@@ -29,18 +29,18 @@ fn tiles(phase: &Phase, range: Option<u32>, (index, size): (u32, u32), all: u32)
     start..end
 }
 
-/// The rows of a tensor that elementwise work touches.
+/// The rows of a tensor that elementwise work accesses.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Touched {
-    /// One for each row of the operator.
+    /// One row for each row of the operator.
     Row,
-    /// All slots of each token.
+    /// All slots of each token of the operator.
     Slots,
-    /// Rows of each expert's matrix, or of the rank's.
+    /// Rows `first` to `end` of each expert's matrix, or of the rank's matrix.
     Matrix { first: u32, end: u32 },
 }
 
-/// The columns that an operator touches, by tensor and kind of rows.
+/// The columns that an operator accesses, by tensor and rows.
 #[derive(Default)]
 struct Regions(BTreeMap<(TensorId, Touched), Vec<Range<u32>>>);
 
@@ -54,7 +54,7 @@ impl Regions {
         self.0.entry((access.tensor, touched)).or_default().push(columns(graph, phase, access));
     }
 
-    /// Bytes of all regions, each column once.
+    /// Bytes of all regions, with each column counted once.
     fn bytes(mut self, graph: &TaskGraph) -> MovedBytes {
         let mut sum = MovedBytes::default();
         for (&(tensor, touched), columns) in &mut self.0 {
@@ -74,7 +74,7 @@ impl Regions {
     }
 }
 
-/// The number of columns in any of the ranges.
+/// Number of columns that lie in at least one of the ranges.
 fn united(ranges: &mut [Range<u32>]) -> u32 {
     ranges.sort_by_key(|range| range.start);
     let (mut sum, mut end) = (0, 0);
@@ -85,8 +85,8 @@ fn united(ranges: &mut [Range<u32>]) -> u32 {
     sum
 }
 
-/// The bytes that one kernel reads and writes for phases on vector cores. It keeps what one phase makes for another on chip; `stays`
-/// tells whether nothing else reads such a tensor.
+/// The bytes that one kernel reads and writes for phases on vector cores. It keeps on chip what one phase makes for another. `stays` tells
+/// whether no other kernel reads a tensor, which then need not be written.
 pub(super) fn moved(graph: &TaskGraph, phases: &[&Phase], stays: impl Fn(TensorId) -> bool) -> [MovedBytes; 2] {
     let (mut read, mut written) = (Regions::default(), Regions::default());
     let mut made: Vec<TensorId> = Vec::new();
@@ -108,7 +108,7 @@ pub(super) fn moved(graph: &TaskGraph, phases: &[&Phase], stays: impl Fn(TensorI
     [read.bytes(graph), written.bytes(graph)]
 }
 
-/// Whether a task adds to what one of its arguments holds.
+/// Whether a task adds to the contents of the argument for parameter `param`.
 fn adds_to(graph: &TaskGraph, phase: &Phase, param: usize) -> bool {
     let mut steps = graph.tasks[phase.task].body.steps.iter();
     steps.any(|step| matches!(step.operation.device, Device::Accumulate) && step.operands[0].0 as usize == param)

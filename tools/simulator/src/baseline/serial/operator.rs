@@ -14,7 +14,7 @@ pub struct SerialOperator {
     pub line: usize,
     /// The work of the operator.
     pub work: SerialWork,
-    /// The core time that an external operator declares for each row, over all columns, in picoseconds; `None` if it declares none.
+    /// Core time in picoseconds that an external operator declares for each row, over all columns; `None` if it declares none.
     pub declared: Option<f64>,
 }
 
@@ -25,11 +25,11 @@ pub enum SerialWork {
     Product(SerialProduct),
     /// Elementwise work on the vector cores.
     Vector {
-        /// The rows that it works on.
+        /// The rows that the work covers.
         rows: RowClass,
-        /// Bytes that it reads.
+        /// Bytes that the work reads.
         read: MovedBytes,
-        /// Bytes that it writes.
+        /// Bytes that the work writes.
         written: MovedBytes,
     },
     /// A collective all-to-all of rows.
@@ -39,7 +39,7 @@ pub enum SerialWork {
         /// Bytes per row.
         row: u64,
     },
-    /// Routing tables: a kernel and an exchange of counts.
+    /// The making of routing tables: a kernel, and an exchange of counts.
     Tables,
 }
 
@@ -48,7 +48,7 @@ pub enum SerialWork {
 pub struct SerialProduct {
     /// The rows of all groups.
     pub rows: RowClass,
-    /// Whether the rows of each local expert are a group. Otherwise, all rows are one group.
+    /// Whether each local expert's rows are a group. Otherwise, all rows are one group.
     pub by_expert: bool,
     /// The extents of a group's product.
     pub extents: OperatorProduct,
@@ -67,9 +67,9 @@ pub enum RowClass {
     Received,
     /// Tokens of the rank.
     Tokens,
-    /// Rows that the rank sends, one for each token and expert.
+    /// Rows that the rank sends, one for each token and expert of the token.
     Sent,
-    /// Rows that the rank sends once to each rank.
+    /// Rows that the rank sends if each token is sent once to each rank.
     SentOnce,
     /// No rows: only matrices of experts or ranks.
     Matrices,
@@ -91,32 +91,32 @@ pub enum Way {
 pub struct MovedBytes {
     /// Bytes for each row.
     pub row: u64,
-    /// Bytes for each local expert, for any number of rows.
+    /// Bytes for each local expert, regardless of the number of rows.
     pub expert: u64,
-    /// Bytes of the rank, for any number of rows.
+    /// Bytes for the rank, regardless of the number of rows.
     pub rank: u64,
 }
 
 impl MovedBytes {
-    /// Bytes for each row, and nothing else.
+    /// `row` bytes for each row, and no other bytes.
     #[must_use]
     pub const fn of_row(row: u64) -> Self {
         Self { row, expert: 0, rank: 0 }
     }
 
-    /// The bytes that one of `cores` cores moves: for its own rows, and a share of the rest.
+    /// Bytes that one of `cores` cores moves: those of its `rows` rows, and an equal share of all others.
     pub(super) fn share(self, rows: u64, experts: u64, cores: u64) -> u64 {
         self.row * rows + (self.expert * experts + self.rank).div_ceil(cores)
     }
 }
 
 impl SerialOperator {
-    /// An operator that declares no time.
+    /// An operator without a declared time.
     pub(super) fn new(name: impl Into<String>, line: usize, work: SerialWork) -> Self {
         Self { name: name.into(), line, work, declared: None }
     }
 
-    /// The time that the operator declares for a share of its rows.
+    /// The time that the operator declares for `rows` rows; `None` if it declares none.
     pub(super) fn declared_for(&self, rows: f64) -> Option<Time> {
         self.declared.map(|of_row| Time((of_row * rows).ceil() as u64))
     }

@@ -9,17 +9,17 @@ use hpmoe_core::ids::TensorId;
 use hpmoe_kernels::op::Device;
 use std::ops::Range;
 
-/// The product of a phase, and what it reads.
+/// The product of a phase, with the operands that it reads.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct PhaseProduct {
     pub(super) product: SerialProduct,
-    /// The left operands of all its terms.
+    /// The left operand of each term.
     left: Vec<Operand>,
-    /// The right operands.
+    /// The right operand of each term.
     right: Vec<Operand>,
 }
 
-/// A tensor's part that a product reads.
+/// The part of a tensor that a product reads.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Operand {
     tensor: TensorId,
@@ -28,7 +28,7 @@ struct Operand {
 }
 
 impl PhaseProduct {
-    /// The product of a phase over the rows of a class; `None` if it multiplies nothing.
+    /// The product of a phase over the rows of a class; `None` if the phase multiplies nothing.
     pub(super) fn new(graph: &TaskGraph, phase: &Phase, works: &Works, rows: RowClass) -> Option<Self> {
         let (left, right) = operands(graph, phase);
         let tiles: Vec<_> = (0..phase.columns()).filter_map(|column| works.product(column)).collect();
@@ -70,7 +70,8 @@ impl PhaseProduct {
         })
     }
 
-    /// This product and another as one: `x · [v, w]`, or `[v, w]ᵀ · x` if both contract the same rows.
+    /// This product and another one as a single product: `x · [v, w]`, or `[v, w]ᵀ · x` if both contract the same rows. `None` if that is
+    /// not possible.
     pub(super) fn joined(&self, other: &Self) -> Option<Self> {
         let (one, two) = (&self.product, &other.product);
         let alike = |product: &SerialProduct| {
@@ -91,13 +92,13 @@ impl PhaseProduct {
     }
 }
 
-/// The sum of two fixed extents.
+/// The sum of two extents; `None` unless both are fixed.
 fn added(one: ProductExtent, two: ProductExtent) -> Option<ProductExtent> {
     let (ProductExtent::Fixed(one), ProductExtent::Fixed(two)) = (one, two) else { return None };
     Some(ProductExtent::Fixed(one + two))
 }
 
-/// The operands of a matrix task: the left and the right operand of each term.
+/// The left operands and the right operands of a matrix task, one per term.
 fn operands(graph: &TaskGraph, phase: &Phase) -> (Vec<Operand>, Vec<Operand>) {
     let steps = graph.tasks[phase.task].body.steps.iter();
     let terms = steps.filter_map(|step| match step.operation.device {
@@ -111,7 +112,7 @@ fn operands(graph: &TaskGraph, phase: &Phase) -> (Vec<Operand>, Vec<Operand>) {
     terms.map(|[left, right]| (operand(left), operand(right))).unzip()
 }
 
-/// Whether a phase on received rows has a product for each expert: it reads or writes experts' matrices, or all rows of an expert.
+/// Whether a phase on received rows has one product per expert: it accesses experts' matrices, or all rows of an expert.
 fn of_experts(graph: &TaskGraph, phase: &Phase) -> bool {
     let by_expert = |access: &Access| {
         matches!(graph.tensors[access.tensor].rows, RowKind::Expert(_)) || access.region.rows == Rows::Group

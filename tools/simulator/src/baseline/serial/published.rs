@@ -5,7 +5,7 @@ use crate::baseline::{Direction, LayerShape, Operator, OperatorKind, ProductExte
 use crate::simulate::Written;
 use hpmoe_kernels::op::ElementType;
 
-/// The operators of a direction, without the kernels before and after it that the published latencies leave out.
+/// The operators of one direction, without the kernels before and after it, which the published latencies exclude.
 pub(super) fn published(shape: &LayerShape, direction: Direction) -> Vec<SerialOperator> {
     let mut steps = Operator::all(direction).to_vec();
     steps.sort_by_key(|&operator| operator == Operator::Combine);
@@ -31,7 +31,7 @@ pub(super) fn published(shape: &LayerShape, direction: Direction) -> Vec<SerialO
 }
 
 impl SerialProduct {
-    /// Whether it sums over rows: the gradient of a weight.
+    /// Whether the product sums over rows, and is thus the gradient of a weight.
     #[must_use]
     pub const fn is_gradient(&self) -> bool {
         matches!(self.extents.k, ProductExtent::Rows)

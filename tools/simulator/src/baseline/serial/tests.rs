@@ -15,7 +15,7 @@ fn time(serial: &Serial) -> Time {
     simulate(&Target::ascend_a3(), serial, false).unwrap().time
 }
 
-/// The layer of the published latencies, and smaller ones.
+/// Numbers of tokens per rank: that of the published latencies, and smaller ones.
 const TOKENS: [usize; 3] = [4096, 512, 128];
 
 #[test]

@@ -1,4 +1,4 @@
-//! Both baselines against the work that is due.
+//! Tests that compare both baselines with the work that any policy must do.
 
 use super::Covered;
 use crate::baseline::{Direction, LayerShape, Original, Replay, Serial};
@@ -18,7 +18,8 @@ fn skewed() -> Routing {
     Routing::new(&rows, 2).unwrap()
 }
 
-/// The work of all tasks of a rank: FLOPs, bytes of vector work, bytes sent to other ranks, bytes kept.
+/// The work of all tasks of a rank, as (FLOPs, bytes of vector work, bytes sent to other ranks, bytes put within the
+/// rank).
 fn sum(program: &dyn Workload, rank: u32) -> (f64, u64, u64, u64) {
     let (mut flops, mut vector, mut sent, mut kept) = (0.0, 0, 0, 0);
     for kind in [CoreKind::Aic, CoreKind::Aiv] {
@@ -73,7 +74,7 @@ fn every_wait_is_met_by_its_signals() {
 
 type Totals = std::collections::BTreeMap<(u32, u32), u32>;
 
-/// Thresholds and signals, by rank and counter.
+/// All thresholds and all signals, by rank and counter.
 fn counters(program: &dyn Workload) -> (Totals, Totals) {
     let (mut needs, mut given) = (Totals::new(), Totals::new());
     for rank in 0..program.ranks() {

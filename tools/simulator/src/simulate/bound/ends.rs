@@ -1,27 +1,28 @@
-//! The least time before and after tasks, in any order.
+//! Minimum times before and after tasks, for any order of tasks.
 
 use crate::simulate::{CoreKind, CounterSignal, CounterWait, QueuedTask, Time, Workload};
 use std::collections::BTreeSet;
 
-/// Bounds from counters. A full counter has all its signals, so the longest of the tasks that signal it came before; after it
-/// comes at least the shortest of the tasks that wait for it. A signal takes a while to be seen, unless both tasks may run on one
-/// core one after the other.
+/// Bounds that follow from counters. When a counter is complete, all tasks that signal it have ended, so at least the longest of them has
+/// run before. After that, at least the shortest of the tasks that wait for the counter runs. Between the two, a signal takes time to
+/// become visible, unless both tasks may run on one core one after the other.
 pub(super) struct Ends {
-    /// The number of the first counter of each rank, and that of all counters.
+    /// Number of each rank's first counter, and then the number of all counters.
     first: Vec<u32>,
-    /// By counter: the longest task that signals it, of matrix and of vector cores of its rank, and of other ranks.
+    /// For each counter, the longest task that signals it: on matrix cores of its rank, on vector cores of its rank, and on other ranks.
     before: Vec<[Time; 3]>,
-    /// By counter: the shortest task that waits for it, of matrix and of vector cores.
+    /// For each counter, the shortest task that waits for it: on matrix cores, and on vector cores.
     after: Vec<[Option<Time>; 2]>,
-    /// By rank: the counters that a task of its matrix cores waits for first, and those that one signals first.
+    /// For each rank, the first counter that each task of its matrix cores waits for. `tails` has the first counter that each of them
+    /// signals.
     heads: Vec<BTreeSet<u32>>,
     tails: Vec<BTreeSet<u32>>,
-    /// By rank: whether a matrix core has a first task that waits for nothing, or a last one that signals nothing.
+    /// For each rank, whether a matrix core has a first task that waits for nothing, and whether one has a last task that signals nothing.
     free: Vec<[bool; 2]>,
     begun: bool,
-    /// The rank of the last task, if it is one of a matrix core that signals nothing.
+    /// The rank of the previous task, if that was a task of a matrix core that signals nothing.
     silent: Option<u32>,
-    /// Tasks that take longer than all tasks before them.
+    /// Tasks that take longer than all tasks seen before them.
     long: Vec<LongTask>,
 }
 
@@ -60,7 +61,7 @@ impl Ends {
         }
     }
 
-    /// Goes on to the tasks of another core.
+    /// Tells that the next task belongs to another core.
     pub(super) fn next_core(&mut self) {
         if let Some(rank) = self.silent.take() {
             self.free[rank as usize][1] = true;
@@ -68,7 +69,7 @@ impl Ends {
         self.begun = false;
     }
 
-    /// Takes the next task of the core into account, with the least time from its waits to its signals.
+    /// Adds the next task of the core. `takes` is the minimum time from its waits to its signals.
     pub(super) fn add_task(&mut self, (rank, kind): (u32, CoreKind), task: &QueuedTask, takes: Time) {
         let awaited = |wait: &CounterWait| self.first[rank as usize] + wait.counter;
         let given = |signal: &CounterSignal| self.first[signal.rank as usize] + signal.counter;
@@ -95,10 +96,10 @@ impl Ends {
         }
     }
 
-    /// The least time before any matrix core of a rank can begin, and the least after any has ended.
+    /// The minimum time before any matrix core of a rank can begin a task, and the minimum time after any of them has ended its last one.
     ///
-    /// In another order another task may be the first of its core, but a task that waits for nothing then still follows one that
-    /// waits, as it does in this order.
+    /// In another order another task may be the first of its core. But a task that waits for nothing then still follows one that waits, as
+    /// it does in this order.
     pub(super) fn head_and_tail(&self, rank: u32, visible: Time) -> (Time, Time) {
         let at = rank as usize;
         let head = self.heads[at].iter().map(|&counter| self.before(&[counter], CoreKind::Aic, visible)).min();
@@ -107,7 +108,7 @@ impl Ends {
         (unless(self.free[at][0], head), unless(self.free[at][1] || self.silent == Some(rank), tail))
     }
 
-    /// The longest path through one of the long tasks, with the least that comes before and after it.
+    /// The longest path through one of the long tasks: the minimum time before it, its own time, and the minimum time after it.
     pub(super) fn path(&self, visible: Time) -> Time {
         let path = |task: &LongTask| {
             let after = self.after(&task.signals, Some((task.rank, task.kind)), visible);
@@ -124,7 +125,8 @@ impl Ends {
         longest.max().unwrap_or_default()
     }
 
-    /// The least time after these signals of a matrix core, or of a core of rank and kind `from`, which may run the next task itself.
+    /// Minimum time that follows these signals. The signalling task runs on a matrix core of any rank or, with `from`, on a core of that
+    /// rank and kind, which may run the next task itself.
     fn after(&self, signals: &[u32], from: Option<(u32, CoreKind)>, visible: Time) -> Time {
         let (rank, kind) = from.map_or((None, CoreKind::Aic), |(rank, kind)| (Some(rank), kind));
         let least = signals.iter().filter_map(|&counter| {

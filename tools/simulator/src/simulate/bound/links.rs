@@ -3,7 +3,7 @@
 use crate::simulate::Time;
 use hpmoe_core::target::Target;
 
-/// Bytes through the four ends of each rank's links: out and in, to the rank's own package and to others.
+/// Number of bytes through the four ends of each rank's links: out and in, to its own package and to other packages.
 pub(super) struct LinkBytes<'a> {
     target: &'a Target,
     bytes: Vec<[u64; 4]>,
@@ -20,7 +20,7 @@ impl<'a> LinkBytes<'a> {
         self.bytes[to as usize][other + 1] += bytes;
     }
 
-    /// The time of the end that takes longest.
+    /// Time of the end that takes longest.
     pub(super) fn time(&self) -> Time {
         let link = &self.target.link;
         let same = [link.same_package_gb_per_s; 2];

@@ -3,22 +3,23 @@
 use crate::simulate::{Ahead, CoreKind, Cost, Time};
 use hpmoe_core::target::Target;
 
-/// The bytes that the tasks of each rank move through its HBM in any order.
+/// Number of bytes that the tasks of each rank move through its HBM, regardless of their order.
 pub(super) struct HbmBytes {
     of_ranks: Vec<OfRank>,
-    /// Bytes per picosecond: for tasks without puts, and for tasks and puts together.
+    /// Bytes per picosecond that HBM moves for tasks other than puts. `together` is the rate for all tasks including
+    /// puts.
     alone: f64,
     together: f64,
 }
 
 #[derive(Clone, Copy, Default)]
 struct OfRank {
-    /// Bytes of tasks of matrix cores and of vector cores.
+    /// Bytes that tasks of matrix cores move. `vector` is the same for vector cores.
     matrix: f64,
     vector: f64,
-    /// Bytes of puts to other ranks, and of puts from other ranks to this one.
+    /// Bytes of puts from this rank, and of puts to it.
     puts: f64,
-    /// The most that a matrix core can read before a task begins.
+    /// Maximum number of bytes that a matrix core can read before a task begins.
     ahead: f64,
 }
 
@@ -45,14 +46,14 @@ impl HbmBytes {
         }
     }
 
-    /// The time of all bytes of a rank.
+    /// Minimum time of a rank's HBM for all bytes.
     pub(super) fn of_all(&self, rank: u32) -> Time {
         let OfRank { matrix, vector, puts, .. } = self.of_ranks[rank as usize];
         let tasks = matrix + vector;
         Time((tasks / self.alone).max((tasks + puts) / self.together) as u64)
     }
 
-    /// The time for the bytes that `cores` matrix cores move after their first tasks have begun.
+    /// Minimum time of a rank's HBM for the bytes that `cores` matrix cores move after their first tasks have begun.
     pub(super) fn of_matrix(&self, rank: u32, cores: u32) -> Time {
         let OfRank { matrix, ahead, .. } = self.of_ranks[rank as usize];
         Time(((matrix - f64::from(cores) * ahead).max(0.0) / self.alone) as u64)

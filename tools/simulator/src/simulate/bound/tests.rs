@@ -1,4 +1,4 @@
-//! Nothing that is simulated beats its bound.
+//! Tests that no simulated latency is below its bound.
 
 use super::bound;
 use crate::baseline::{Direction, LayerShape, Original, Replay, Serial};
@@ -8,7 +8,7 @@ use hpmoe_core::random::Random;
 use hpmoe_core::schedule::{CHOICES, Choices, schedule_with};
 use hpmoe_core::target::Target;
 
-/// Rounding of shares of memories and links to steps, in millionths.
+/// Tolerance for rounding the shares of memories and links to steps, in millionths.
 const ROUNDING: u64 = 1_000;
 
 fn assert_no_faster(target: &Target, workload: &dyn Workload, least: Time, about: &str) {
@@ -16,7 +16,7 @@ fn assert_no_faster(target: &Target, workload: &dyn Workload, least: Time, about
     assert!(run.time.0 + run.time.0 / ROUNDING >= least.0, "{} is faster than {least}: {about}", run.time);
 }
 
-/// A target on which L2 holds little, or HBM is slow for all cores or for one, or links take much of it, or tasks cost much.
+/// A random target: L2 holds little, or HBM is slow for all cores or for one core, or links take much of HBM, or tasks cost much.
 fn target(random: &mut Random) -> Target {
     let changes = [
         "memory.l2_mib=1",

@@ -1,8 +1,8 @@
-//! Tasks divided among cores, without splitting a task between two cores.
+//! Lower bounds for dividing whole tasks among cores.
 
 use crate::simulate::Time;
 
-/// The times of all tasks of the cores of one kind on a rank.
+/// The times of all tasks that the cores of one kind on a rank run.
 #[derive(Default)]
 pub(super) struct WholeTasks(Vec<Time>);
 
@@ -11,9 +11,10 @@ impl WholeTasks {
         self.0.push(time);
     }
 
-    /// The least time in which `cores` cores can do all tasks.
+    /// Lower bound on the time in which `cores` cores can do all tasks.
     ///
-    /// Of the k · cores + 1 longest tasks, a core has k + 1. They take at least as long as the k + 1 shortest of these.
+    /// Among the k · cores + 1 longest tasks, some core has at least k + 1 tasks. Its time is at least the sum of the k
+    /// + 1 shortest of these tasks.
     pub(super) fn time(mut self, cores: u32) -> Time {
         self.0.sort_unstable_by(|a, b| b.cmp(a));
         let cores = cores as usize;
@@ -49,7 +50,7 @@ mod tests {
         assert_eq!([time(&[5, 5, 4, 4], 3), time(&[9, 9, 4, 4], 3)], [8, 9]);
     }
 
-    /// The least time of all ways to share tasks.
+    /// The least time over all ways to divide tasks among cores.
     fn shared(times: &[u64], loads: &mut Vec<u64>) -> u64 {
         let Some((first, rest)) = times.split_first() else { return loads.iter().copied().max().unwrap_or(0) };
         let mut least = u64::MAX;

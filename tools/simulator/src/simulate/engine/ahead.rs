@@ -1,11 +1,12 @@
-//! Weights that cores read before their tasks begin. Each core has a reader, a member of the memories' lanes numbered after all cores.
+//! Reading of weights before tasks begin. Each core has a reader, which joins the lanes of memories as a member with a number above those
+//! of cores.
 
 use super::{Engine, Event, Time};
 use std::cmp::Reverse;
 
 impl Engine<'_> {
-    /// Schedules the reading ahead of a core that has just looked at its counters. It reads the first stage once it knows its task and
-    /// has left the one before; if the task is not ready at its first look, it also fills the remaining room.
+    /// Schedules the times at which a core reads ahead for its next task. It reads the first stage when it knows the task and has left the
+    /// previous one. If the task's waits have not ended at the first look, it also fills the rest of the room.
     pub(super) fn reads_from(&mut self, number: u32, known: Time) {
         let core = &mut self.cores[number as usize];
         core.read = 0.0;
@@ -18,7 +19,7 @@ impl Engine<'_> {
         }
     }
 
-    /// Reads on, if the core does not read and has room for more.
+    /// Starts reading ahead, if the core is not reading and has room for more.
     pub(super) fn read_ahead(&mut self, number: u32) {
         let reader = self.reader(number);
         let core = &mut self.cores[number as usize];
@@ -30,7 +31,7 @@ impl Engine<'_> {
         }
     }
 
-    /// Ends the work of a member of the memories' lanes: a core's task, or a reader's share.
+    /// Ends a member's work in a lane of memories: a core's task, or a share that a reader reads.
     pub(super) fn ended(&mut self, member: u32) {
         let Some(number) = member.checked_sub(self.cores.len() as u32) else { return self.done(member) };
         let core = &mut self.cores[number as usize];
@@ -40,7 +41,7 @@ impl Engine<'_> {
         }
     }
 
-    /// Subtracts the weights that a core has read ahead from its task's work.
+    /// Subtracts the weights that a core has read ahead from the work of its task.
     pub(super) fn take_off_read(&mut self, number: u32) {
         let reader = self.reader(number);
         let core = &mut self.cores[number as usize];

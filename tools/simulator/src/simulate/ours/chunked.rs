@@ -1,4 +1,4 @@
-//! A routing cut into chunks of tokens.
+//! A routing divided into chunks of tokens.
 
 use crate::simulate::Routing;
 use hpmoe_core::graph::{Sizes, TaskGraph};
@@ -8,11 +8,12 @@ use hpmoe_kernels::route::{choose_chunks, chunk_tokens};
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// The number of chunks that launches of a routing choose: the smallest for which no rank receives more than `capacity` rows of a chunk.
+/// The number of chunks that launches of a routing choose: the smallest number for which no rank receives more than `capacity` rows of a
+/// chunk.
 ///
 /// # Errors
 ///
-/// If no number fits: the most rows of a chunk that a rank receives with the largest number of chunks.
+/// If no number of chunks fits: the maximum number of rows of a chunk that a rank receives with the largest number of chunks.
 pub fn chosen_chunks(sizes: &Sizes, routing: &Routing, capacity: usize) -> Result<usize, usize> {
     let fullest = |chunks| {
         let chunked = Chunked::new(&Sizes { chunks, ..*sizes }, routing);
@@ -31,7 +32,7 @@ pub fn chosen_chunks(sizes: &Sizes, routing: &Routing, capacity: usize) -> Resul
 ///
 /// # Errors
 ///
-/// The rows of the fullest rank and chunk, if launches choose the number of chunks and none fits.
+/// If launches choose the number of chunks and none fits: the maximum number of rows of a chunk that a rank receives.
 pub fn default_chunks(graph: &TaskGraph, routing: &Routing) -> Result<usize, usize> {
     match graph.sizes.chunks_at_most {
         None => Ok(graph.sizes.chunks),
@@ -39,22 +40,22 @@ pub fn default_chunks(graph: &TaskGraph, routing: &Routing) -> Result<usize, usi
     }
 }
 
-/// The schedule of launches with this number of chunks.
+/// The schedule for launches with `chunks` chunks.
 #[must_use]
 pub fn schedule_in_chunks(schedule: &Schedule, chunks: usize) -> Cow<'_, Schedule> {
     let chosen = schedule.in_chunks().find(|(count, _)| *count == chunks);
     chosen.map_or(Cow::Borrowed(schedule), |(_, schedule)| Cow::Owned(schedule))
 }
 
-/// The rows and tokens of each chunk. Experts are counted once for each chunk, as in the tables: by owner, chunk, local expert.
+/// The numbers of rows and tokens of each chunk. Expert chunks are numbered as in the tables: by owner, chunk, local expert.
 #[derive(Clone, Debug)]
 pub(super) struct Chunked {
     pub(super) count: u32,
-    /// The largest number of chunks, if launches choose it.
+    /// Maximum number of chunks, if launches choose the number; `None` if it is a constant.
     at_most: Option<usize>,
-    /// Local experts of each rank.
+    /// Number of local experts of each rank.
     own: u32,
-    /// Rows by source and expert; empty if there is only one chunk.
+    /// Number of rows by source and expert chunk; empty if there is only one chunk.
     rows: Vec<Vec<u32>>,
 }
 
@@ -69,7 +70,7 @@ impl Chunked {
         chunked
     }
 
-    /// Rows from a source to an expert.
+    /// Number of rows from a source to an expert chunk.
     pub(super) fn rows(&self, routing: &Routing, source: u32, expert: u32) -> u32 {
         match self.rows.get(source as usize) {
             None => routing.rows(source, expert),
@@ -77,14 +78,14 @@ impl Chunked {
         }
     }
 
-    /// Tokens of a rank in a chunk.
+    /// The tokens of a rank that belong to a chunk.
     pub(super) fn tokens(&self, routing: &Routing, rank: u32, chunk: u32) -> Range<u32> {
         let all = routing.tokens(rank);
         let most = chunk_tokens(all as usize, self.count as usize, self.at_most) as u32;
         all.min(chunk * most)..all.min((chunk + 1) * most)
     }
 
-    /// The tokens of a source's rows, by expert, counted from the first token of the chunk.
+    /// The tokens of a source's rows, for each expert chunk. They are numbered from the first token of their chunk.
     pub(super) fn tokens_of_rows(&self, routing: &Routing, source: u32) -> Vec<Vec<u32>> {
         let all = routing.tokens_of_rows(source);
         let tokens_of_experts = |(owner, chunk): (u32, u32)| {

@@ -8,8 +8,8 @@ use hpmoe_core::schedule::Schedule;
 use hpmoe_core::target::Target;
 use hpmoe_core::time::Time;
 
-/// The costs of a target. If a kernel makes its route before anything else, its cores arrive at their first tasks when the tables are
-/// complete; if tasks come before the route, making the route is a separate task (`route.rs`).
+/// The costs of our schedule on a target. If a kernel makes its route before anything else, its cores reach their first tasks when the
+/// tables are complete. If tasks come before the route, making the route is a separate task (`route.rs`).
 pub(super) fn costs(target: &Target, checked: &CheckedGraph, schedule: &Schedule, routing: &Routing) -> PolicyCosts {
     let sync = &target.sync;
     let task = Time::from_ns(sync.task_pickup_ns + sync.tile_overhead_ns);

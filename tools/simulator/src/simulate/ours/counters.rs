@@ -8,15 +8,15 @@ use hpmoe_core::graph::{CHUNK_BUFFERS, RowKind, Sizes};
 use hpmoe_core::ids::{Arena, CounterId, PhaseId};
 use hpmoe_core::schedule::Schedule;
 
-/// Counters of all ranks, numbered from zero on each.
+/// The counters of all ranks. Each rank numbers its counters from zero.
 #[derive(Clone, Debug)]
 pub(super) struct CounterLayout {
     counters: Arena<CounterId, Counter>,
-    /// By rank: the number of the first counter of each array, then that of all counters.
+    /// For each rank, the number of the first counter of each array, and then the number of all counters of arrays.
     first: Vec<Vec<u32>>,
-    /// Whether a counter stands for received rows rather than for tokens.
+    /// For each array, whether its counters stand for received rows rather than for tokens.
     whole: Arena<CounterId, bool>,
-    /// The tokens of rows, by source and expert; empty if no signal depends on them.
+    /// The tokens of rows, by source and expert chunk; empty if no signal depends on them.
     tokens: Vec<Vec<Vec<u32>>>,
     sizes: Sizes,
 }
@@ -55,12 +55,12 @@ impl CounterLayout {
         Self { counters, first, whole, tokens, sizes }
     }
 
-    /// The number of the freed word at rank `at` that rank `writer` writes when a chunk's memory is free.
+    /// Number of the freed word at rank `at` that rank `writer` writes when it has freed a chunk's memory.
     pub(super) fn freed(&self, layout: &Layout, (at, writer): (u32, u32), chunk: u32) -> u32 {
         self.first[at as usize][self.counters.len()] + chunk * layout.ranks + writer
     }
 
-    /// The first of the two counters of the route on a rank.
+    /// Number of the first of a rank's two counters for the route.
     pub(super) fn of_route(&self, rank: u32) -> u32 {
         self.first[rank as usize][self.counters.len() + 1]
     }
@@ -71,17 +71,17 @@ impl CounterLayout {
         simulate::CounterWait { counter, need: wait.need.at(layout.tokens(rank, 0).into(), 0) as u32 }
     }
 
-    /// Counters of a chunk for token blocks.
+    /// Number of counters that a chunk has for token blocks of this height.
     fn blocks_of_chunk(&self, height: u32) -> u32 {
         self.sizes.blocks(height) as u32
     }
 
-    /// The number of a rank's counters, freed words included.
+    /// Number of a rank's counters, including freed words.
     pub(super) fn len(&self, rank: u32) -> u32 {
         *self.first[rank as usize].last().unwrap_or(&0)
     }
 
-    /// Adds the waits of a tile of a rank to `waits`.
+    /// Appends the waits of a tile on rank `rank` to `waits`.
     pub(super) fn wait(
         &self,
         layout: &Layout,
@@ -123,7 +123,7 @@ impl CounterLayout {
         waits.push(simulate::CounterWait { counter, need: wait.need.at(rows.into(), slots) as u32 });
     }
 
-    /// Adds the signals of a tile of a rank to `signals`.
+    /// Appends the signals of a tile on rank `rank` to `signals`.
     pub(super) fn signal(
         &self,
         layout: &Layout,
@@ -149,7 +149,7 @@ impl CounterLayout {
         signals.push(simulate::CounterSignal { rank: to, counter, amount });
     }
 
-    /// Adds a signal for each token block that rows of a piece belong to.
+    /// Appends a signal for each token block that rows of a piece belong to.
     fn blocks(
         &self,
         layout: &Layout,
@@ -191,7 +191,7 @@ impl CounterLayout {
     }
 }
 
-/// The number of an array's counters on a rank.
+/// Number of counters of an array on a rank.
 fn len(layout: &Layout, sizes: &Sizes, grid: Grid, rank: u32) -> u32 {
     match grid {
         Grid::RowTiles { space, columns } => layout.items(space, rank) * columns,

@@ -1,4 +1,4 @@
-//! The way of a core from entry to entry of its queue.
+//! How a core moves from entry to entry of its queue.
 
 use super::Ours;
 use super::turns::EntryTurns;
@@ -9,7 +9,8 @@ use hpmoe_kernels::route::{PairTurns, PieceTurns};
 use std::ops::Range;
 
 impl Ours<'_> {
-    /// Moves to the next entry. Among entries that take turns, this is the next one with tiles left in its turn, or the one after all of them.
+    /// Moves the cursor to the next entry. Among entries that take turns, the next one is the first with tiles left in its turn, or the
+    /// entry after all of them.
     pub(super) fn pass(&self, rank: u32, part: PartId, joined: u32, cursor: &mut Cursor) {
         let turns = self.turns[part][cursor.entry as usize];
         (cursor.entry, cursor.tile) = (cursor.entry + joined, 0);
@@ -23,14 +24,14 @@ impl Ours<'_> {
         (cursor.entry, cursor.turn) = found.unwrap_or((end, 0));
     }
 
-    /// The turns of an entry's pieces on a rank, with the given rows per turn.
+    /// Divides an entry's pieces on a rank into turns of `rows` rows.
     pub(super) fn pieces(&self, rank: u32, entry: Entry, rows: u32) -> PieceTurns {
         let space = self.checked.graph().phases[entry.phase].space;
         let Range { start, end } = self.layout.rows_of_pair(space, rank, self.group(rank, entry));
         PairTurns::new(start as usize..end as usize, rows as usize).of_pieces(self.layout.height(space) as usize)
     }
 
-    /// The items of an entry on a rank.
+    /// Number of items of an entry on a rank.
     pub(super) fn items(&self, rank: u32, entry: Entry) -> u32 {
         let space = self.checked.graph().phases[entry.phase].space;
         let (before, end) = self.layout.group(space, rank, self.group(rank, entry));
@@ -49,15 +50,15 @@ mod tests {
     use hpmoe_core::target::Target;
     use std::collections::{BTreeMap, BTreeSet};
 
-    /// A piece that a core sends: its phase, the expert, the peer, the item and the turn.
+    /// A piece that a core sends, as (phase, expert, peer, item, turn).
     type Piece = (u32, u32, u32, u32, u32);
 
-    /// The rows of a piece and, if peers take turns, the rows of a turn.
+    /// Number of rows of a piece. `TURN` is the number of rows of a turn, if peers take turns.
     const PIECE: usize = 2;
     const TURN: usize = 4;
 
-    /// The pieces that each core of rank 1 sends, in order, with turns of `rows` rows (0: no turns). Checks that each piece is sent in the
-    /// turn of its first row.
+    /// The pieces that each core of rank 1 sends, in order, with turns of `rows` rows (0 means no turns). Checks that each piece is sent in
+    /// the turn of its first row.
     fn sent(rows: usize) -> Vec<Vec<Piece>> {
         let checked = moe_ffn(&Layer { tokens: 64, put: PIECE, ..Layer::SMALL });
         let (target, graph) = (Target::ascend_a3(), checked.graph());

@@ -9,51 +9,53 @@ use hpmoe_kernels::route::{ExpertOrder, arrival_order};
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-/// The rows of a routing on the owners of their experts, and the items of every space on every rank.
+/// The rows of a routing at the owners of their experts, and the items of every space on every rank.
 #[derive(Clone, Debug)]
 pub(super) struct Layout {
     pub(super) ranks: u32,
-    /// Experts of one rank, once for each chunk.
+    /// Number of expert chunks of one rank.
     pub(super) local: u32,
     pub(super) chunks: u32,
-    /// By rank: its expert chunks in the order of its queues.
+    /// For each rank, its expert chunks in the order of its queues.
     orders: Vec<Vec<u32>>,
-    /// Tokens by rank and chunk.
+    /// Number of tokens by rank and chunk.
     tokens: Vec<Vec<u32>>,
-    /// The first row of each source among those of the expert, by expert chunk of the group; then all rows of the expert.
+    /// For each expert chunk of the group, the position of each source's first row among the expert's rows, and then the number of the
+    /// expert's rows.
     at: Vec<u32>,
     /// The once-sent rows, if the taskflow has any.
     once: Option<OnceRows>,
     spaces: Arena<SpaceId, Space>,
-    /// By space and rank: the items before each group, then all items.
+    /// For each space and rank, the number of items before each group, and then the number of all items.
     first: Arena<SpaceId, Vec<Vec<u32>>>,
-    /// By space, rank and group: the items before it when groups are counted in the order of queues.
+    /// For each space, rank and group, the number of items before the group if groups are counted in the order of queues.
     counted: Arena<SpaceId, Vec<Vec<u32>>>,
-    /// By space, rank and expert: its items in the order in which their rows arrive; empty for spaces walked otherwise.
+    /// For each space, rank and expert chunk, its items in the order in which their rows arrive; empty for spaces processed in another
+    /// order.
     arrival_orders: Arena<SpaceId, Vec<Vec<Vec<u32>>>>,
 }
 
-/// The rows or tokens of an item.
+/// The rows or tokens of one item.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct ItemRows {
     /// The other rank of sends and arrivals; otherwise the rank itself.
     pub(super) peer: u32,
     /// The rank that receives the rows.
     pub(super) owner: u32,
-    /// The rank that the rows' tokens belong to; otherwise the rank itself.
+    /// The rank that the rows' tokens belong to; for token blocks, the rank itself.
     pub(super) source: u32,
-    /// The expert chunk, among those of the owner.
+    /// The expert chunk, numbered among those of the owner.
     pub(super) expert: u32,
     pub(super) chunk: u32,
-    /// The first row among those of the expert, or the first token.
+    /// Position of the first row among those of the expert, or the first token.
     pub(super) start: u32,
-    /// The number of rows or tokens.
+    /// Number of rows or tokens.
     pub(super) rows: u32,
 }
 
 impl Layout {
-    /// The layout of a routing. Queues name experts by `experts`. The items of the spaces in `by_arrival` are walked in the
-    /// order in which their rows arrive if ranks send in turns of that many rows.
+    /// Computes the layout of a routing. Queues list a rank's experts in the order `experts`. The items of the spaces in `by_arrival` are
+    /// processed in the order in which their rows arrive if ranks send `turn` rows per turn.
     pub(super) fn new(
         graph: &TaskGraph,
         routing: &Routing,
@@ -99,7 +101,7 @@ impl Layout {
         layout
     }
 
-    /// The items before each group when groups are counted in the order of queues: by expert, then peer.
+    /// The number of items before each group, if groups are counted in the order of queues: by expert, then by peer.
     fn in_order(&self, space: SpaceId, rank: u32, first: &[u32]) -> Vec<u32> {
         let kind = self.kind(space);
         let mut counted = vec![0; first.len() - 1];
@@ -125,7 +127,7 @@ impl Layout {
         counted
     }
 
-    /// The group of the expert at a place in its owner's order, and of the peer if groups are pairs.
+    /// The group of the expert at position `place` of its owner's order; if groups are pairs, the group of that expert and `peer`.
     pub(super) fn group_at(&self, kind: SpaceKind, (rank, peer): (u32, u32), place: u32) -> u32 {
         let expert = |owner: u32| self.orders[owner as usize][place as usize];
         match kind {
@@ -167,23 +169,23 @@ impl Layout {
         }
     }
 
-    /// The tokens of a rank in a chunk.
+    /// Number of tokens of a rank in a chunk.
     pub(super) fn tokens(&self, rank: u32, chunk: u32) -> u32 {
         self.tokens[rank as usize][chunk as usize]
     }
 
-    /// The rows that an expert chunk of a rank receives.
+    /// Number of rows that an expert chunk of a rank receives.
     pub(super) fn expert_rows(&self, owner: u32, expert: u32) -> u32 {
         self.pair(self.ranks - 1, owner, expert).1
     }
 
-    /// The rows of a source among those of an expert chunk: the first and the end.
+    /// The range of a source's rows among those of an expert chunk: first row and end.
     pub(super) fn pair(&self, source: u32, owner: u32, expert: u32) -> (u32, u32) {
         let place = ((owner * self.local + expert) * (self.ranks + 1) + source) as usize;
         (self.at[place], self.at[place + 1])
     }
 
-    /// The rows of a pair of a rank and an expert, among those of the expert.
+    /// The range of the rows of a rank and an expert (`group`) among those of the expert.
     pub(super) fn rows_of_pair(&self, space: SpaceId, rank: u32, group: u32) -> Range<u32> {
         let (expert, peer) = (group % self.local, group / self.local);
         let (start, end) = match self.kind(space) {
@@ -197,41 +199,41 @@ impl Layout {
         start..end
     }
 
-    /// The once-sent rows of a source among those of an expert: the first and the end.
+    /// The range of a source's once-sent rows among those of an expert: first row and end.
     fn pair_once(&self, source: u32, owner: u32, expert: u32) -> (u32, u32) {
         let once = self.once.as_ref().expect("spaces of once-sent rows exist");
         once.pair(self.ranks, source, owner * self.local + expert)
     }
 
-    /// The once-sent rows of an expert of a rank.
+    /// Number of once-sent rows of an expert.
     pub(super) fn expert_rows_once(&self, owner: u32, expert: u32) -> u32 {
         self.pair_once(self.ranks - 1, owner, expert).1
     }
 
-    /// The place of each token of a row tile: the local expert for which it is sent, and its row among those of that expert.
+    /// For each row of a row tile, the once-sent row of its token: the local expert under which it is sent, and its position there.
     pub(super) fn rows_once(&self, rank: u32, item: &ItemRows) -> &[(u32, u32)] {
         let once = self.once.as_ref().expect("spaces of once-sent rows exist");
         once.rows(rank * self.local + item.expert, item.start, item.rows)
     }
 
-    /// The rows that a rank receives in a chunk, by expert.
+    /// Number of rows that a rank receives in a chunk, for each expert.
     pub(super) fn rows_of_experts(&self, rank: u32, chunk: u32) -> impl Iterator<Item = u32> {
         let own = self.local / self.chunks;
         (chunk * own..(chunk + 1) * own).map(move |expert| self.expert_rows(rank, expert))
     }
 
-    /// The items of a space on a rank before a group, and those before the next one.
+    /// The range of items of a group, among all items of the space on a rank: first item and end.
     pub(super) fn group(&self, space: SpaceId, rank: u32, group: u32) -> (u32, u32) {
         let first = &self.first[space][rank as usize];
         (first[group as usize], first[group as usize + 1])
     }
 
-    /// The items of a space on a rank before a group, counted in the order of queues.
+    /// Number of items of a space on a rank before a group, counted in the order of queues.
     pub(super) fn counted(&self, space: SpaceId, rank: u32, group: u32) -> u32 {
         self.counted[space][rank as usize][group as usize]
     }
 
-    /// All items of a space on a rank.
+    /// Number of items of a space on a rank.
     pub(super) fn items(&self, space: SpaceId, rank: u32) -> u32 {
         let first = &self.first[space][rank as usize];
         first[first.len() - 1]
@@ -246,9 +248,9 @@ impl Layout {
         tiles.into_iter().map(|tile| tile as u32).collect()
     }
 
-    /// The item at a place of a group's swizzle. Row tiles are walked in the order in which their rows arrive, or starting with the
-    /// first tile that begins with rows of the rank itself, which need not travel. The tile before that one, whose rows arrive last,
-    /// comes last.
+    /// The item that is processed at position `place` of a group. Row tiles are processed in the order in which their rows arrive. Without
+    /// `by_arrival`, the first one is the first tile that starts with the rank's own rows, which need not travel; the tile before it, whose
+    /// rows arrive last, comes last.
     pub(super) fn walked(&self, space: SpaceId, (rank, group): (u32, u32), place: u32, by_arrival: bool) -> u32 {
         if self.kind(space) != SpaceKind::RowTiles {
             return place;
@@ -261,7 +263,7 @@ impl Layout {
         (place + own) % items
     }
 
-    /// An item of a group.
+    /// The rows of an item of a group.
     pub(super) fn item(&self, space: SpaceId, rank: u32, group: u32, item: u32) -> ItemRows {
         let Space { kind, height } = self.spaces[space];
         let height = height.number();
@@ -296,7 +298,7 @@ impl Layout {
         self.spaces[space].height.number()
     }
 
-    /// The items of a space.
+    /// The kind of a space.
     pub(super) fn kind(&self, space: SpaceId) -> SpaceKind {
         self.spaces[space].kind
     }

@@ -6,7 +6,8 @@ use hpmoe_core::ids::PhaseId;
 use hpmoe_core::schedule::most_ahead_of;
 
 impl Ours<'_> {
-    /// The least work of a task, and the most of it that a core can have read before the task begins.
+    /// The least work of a task in any order of tasks, and the maximum part of it that a core can have read before the
+    /// task begins.
     pub(super) fn in_any_order(&self, rank: u32, task: &QueuedTask) -> (Work, Ahead) {
         if task.op as usize == self.phases() {
             return (task.work, task.ahead);

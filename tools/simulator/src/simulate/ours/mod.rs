@@ -1,4 +1,4 @@
-//! Our schedule as a workload: the tasks of every core for the extents of a routing, as the device's worker loop walks them.
+//! Our schedule as a workload: each core's tasks for the extents of a routing, in the order of the device's worker loop.
 
 mod chunked;
 mod costs;

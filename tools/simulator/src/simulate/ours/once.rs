@@ -1,13 +1,15 @@
-//! The places of once-sent rows.
+//! The positions of once-sent rows.
 
 use crate::simulate::Routing;
 
 /// The once-sent rows of all ranks. A token is sent for the lowest-numbered of a rank's experts that it goes to.
 #[derive(Clone, Debug)]
 pub(super) struct OnceRows {
-    /// The first row of each source among those of the expert, by expert of the group; then all rows of the expert.
+    /// For each expert of the group, the position of each source's first once-sent row among those of the expert, and then the number of
+    /// all.
     at: Vec<u32>,
-    /// The local expert and the once-sent row of the token of each received row, by expert of the group.
+    /// For each received row of each expert of the group, its token's once-sent row: the local expert under which it is sent, and its
+    /// position there.
     rows: Vec<Vec<(u32, u32)>>,
 }
 
@@ -37,19 +39,19 @@ impl OnceRows {
         Self { at, rows }
     }
 
-    /// The rows of a source among those of an expert of the group: the first and the end.
+    /// The range of a source's once-sent rows among those of an expert of the group: first row and end.
     pub(super) fn pair(&self, ranks: u32, source: u32, expert: u32) -> (u32, u32) {
         let place = (expert * (ranks + 1) + source) as usize;
         (self.at[place], self.at[place + 1])
     }
 
-    /// The places of the tokens of consecutive received rows of an expert of the group.
+    /// For `count` received rows of an expert from row `first` on, the once-sent rows of their tokens.
     pub(super) fn rows(&self, expert: u32, first: u32, count: u32) -> &[(u32, u32)] {
         &self.rows[expert as usize][first as usize..][..count as usize]
     }
 }
 
-/// The rows of each expert of the group before those of each source; then all rows of the expert.
+/// For each expert of the group, the number of its rows before those of each source, and then the number of all its rows.
 pub(super) fn sums(experts: u32, ranks: u32, rows: impl Fn(u32, u32) -> u32) -> Vec<u32> {
     let mut at = Vec::with_capacity((experts * (ranks + 1)) as usize);
     for expert in 0..experts {

@@ -1,4 +1,4 @@
-//! The making of a route after tasks that make its ids: steps of the cores between their tasks.
+//! The making of a route after the tasks that make its ids: steps that cores do between tasks.
 
 use super::counters::CounterLayout;
 use super::layout::Layout;
@@ -9,12 +9,12 @@ use hpmoe_core::ids::PartId;
 use hpmoe_core::schedule::{CoreKind, Order, Schedule};
 use hpmoe_core::target::Target;
 
-/// The route of a kernel that has tasks before it.
+/// The steps of making a route, for kernels with tasks before the route.
 #[derive(Clone, Debug)]
 pub(super) struct RouteSteps {
-    /// Its line in the source.
+    /// Source line of the call that makes the route.
     pub(super) line: usize,
-    /// The ids that it waits for.
+    /// The wait for the ids; `None` if the caller provides them.
     ids: Option<Wait>,
     /// Time until a vector core has sent its counts, and the time from then until it has made its tables.
     stages: [Time; 2],
@@ -30,15 +30,15 @@ pub(super) struct RouteCore {
 }
 
 impl RouteSteps {
-    /// `None` if the host makes the route, or if the kernel makes it before anything else.
+    /// The steps of a kernel's route; `None` if the host makes the route, or if the kernel makes it before anything else.
     pub(super) fn new(target: &Target, checked: &CheckedGraph, schedule: &Schedule, routing: &Routing) -> Option<Self> {
         let made = checked.graph().route.as_ref().filter(|made| made.before > 0)?;
         let stages = RoutingShape::new(checked, schedule, routing).stages(target, &RoutingPrices::new(target));
         Some(Self { line: made.line, ids: schedule.routed_after.clone(), stages, aiv: schedule.aiv })
     }
 
-    /// Writes the next step of a core to `task`, if the core has arrived at the route and not finished it: a vector core sends its
-    /// counts, then makes its tables; then every core waits for all tables.
+    /// Writes a core's next step of making the route to `task`; false if the core has not reached the route, or has finished it. A vector
+    /// core sends its counts and then makes its tables. Then every core waits for all tables.
     pub(super) fn next(
         &self,
         order: &Order,

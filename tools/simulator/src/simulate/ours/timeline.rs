@@ -1,4 +1,4 @@
-//! A simulated run of a schedule, entry by entry, with the steps between entries.
+//! The timeline of a simulated run: the entries of a schedule, and the steps between entries.
 
 use super::Ours;
 use crate::simulate::{Cursor, QueuedTask, Simulated, TaskTimes, Workload as _};
@@ -9,8 +9,8 @@ use hpmoe_core::units::Nanos;
 use std::collections::BTreeMap;
 
 impl Ours<'_> {
-    /// The entries of a rank in a run that recorded its times. Each entry lasts from the start of its first tile to the end of
-    /// its last tile, or to the start of the next entry of its queue.
+    /// The entries of a rank in a run that recorded times. Each entry lasts from the start of its first tile to the end of its last tile,
+    /// or to the start of the next entry in its queue.
     #[must_use]
     pub fn timeline(&self, run: &Simulated, rank: u32) -> Timeline {
         let mut cores: BTreeMap<_, Vec<&TaskTimes>> = BTreeMap::new();
@@ -53,7 +53,7 @@ impl Ours<'_> {
         Timeline { lanes: self.order.parts.ids().map(bars).collect(), steps, end: nanos(run.time) }
     }
 
-    /// The time before the first entries and steps: the launch, and the tables of a route that the kernel makes before anything else.
+    /// The steps before the first entries: the launch, and the tables of a route that the kernel makes before anything else.
     fn launch_steps(&self) -> Arena<PartId, Vec<StepBar>> {
         let launch = Time::from_us(self.target.launch.kernel_us);
         let tables = self.costs().launch;
@@ -90,7 +90,7 @@ mod tests {
 
     const LAYER: Layer = Layer { tokens: 96, ..Layer::SMALL };
 
-    /// The timeline of rank 0 of four, the entries in its queues, and the picture.
+    /// For rank 0 of four: its timeline, the number of entries in its queues, and the picture.
     fn drawn(checked: &CheckedGraph) -> (Timeline, usize, String) {
         let target = Target::ascend_a3();
         let schedule = schedule_for(checked, &target);

@@ -1,18 +1,18 @@
-//! Entries that take turns with one another.
+//! Entries whose tiles cores process in turns.
 
 use hpmoe_core::analyze::CheckedGraph;
 use hpmoe_core::schedule::{Entry, Order, Schedule};
 
-/// Entries that take turns with one another.
+/// Consecutive entries that take turns with one another.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct EntryTurns {
-    /// The first of them, and the one after the last.
+    /// Numbers of the first of these entries and of the one after the last.
     pub(super) entries: (u32, u32),
-    /// Rows per turn.
+    /// Number of rows per turn.
     pub(super) rows: u32,
 }
 
-/// By entry of a queue: the turns that it takes with others.
+/// For each entry of a queue, the entries that it takes turns with; `None` if it takes no turns.
 pub(super) fn turns(
     checked: &CheckedGraph,
     schedule: &Schedule,

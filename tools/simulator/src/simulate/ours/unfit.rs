@@ -1,4 +1,4 @@
-//! Whether a schedule can run a routing.
+//! The reasons why a schedule can't run a routing.
 
 use crate::simulate::Routing;
 use hpmoe_core::analyze::CheckedGraph;
@@ -10,25 +10,25 @@ use std::fmt;
 pub enum Unfit {
     /// The kernel was built for different numbers of experts than the routing has.
     Experts {
-        /// Experts of the group and experts of a token in the kernel.
+        /// Numbers of experts of the group and of experts per token in the kernel.
         kernel: (usize, usize),
-        /// Experts of the group and experts of a token in the routing.
+        /// Numbers of experts of the group and of experts per token in the routing.
         routing: (usize, usize),
     },
     /// A rank has more tokens than the kernel takes.
     Tokens {
         /// The rank with these tokens.
         rank: u32,
-        /// Number of its tokens.
+        /// Number of the rank's tokens.
         tokens: u32,
-        /// The maximum number of tokens that the kernel takes.
+        /// Maximum number of tokens per rank that the kernel takes.
         limit: usize,
     },
     /// The kernel has no schedule for this number of ranks.
     Ranks(u32),
 }
 
-/// The order of queues for the routing's number of ranks.
+/// The order of queues for the routing's number of ranks; an error if the schedule can't run the routing.
 pub(super) fn fitting_order<'a>(
     checked: &CheckedGraph,
     schedule: &'a Schedule,

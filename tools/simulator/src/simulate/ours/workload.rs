@@ -1,4 +1,4 @@
-//! The walk through the queues of a schedule.
+//! The walk of cores through the queues of a schedule.
 
 use super::costs::costs;
 use super::counters::CounterLayout;
@@ -17,7 +17,7 @@ use hpmoe_core::schedule::{Comes, CoreKind, Deal, Entry, Order, Role, Schedule, 
 use hpmoe_core::target::Target;
 use hpmoe_kernels::route::PieceTurns;
 
-/// The workload of `ours`: a schedule with the extents of a routing.
+/// The workload of [`Policy::Ours`](crate::simulate::Policy::Ours): a schedule with the extents of a routing.
 #[derive(Clone, Debug)]
 pub struct Ours<'a> {
     pub(super) target: &'a Target,
@@ -29,15 +29,15 @@ pub struct Ours<'a> {
     /// Whether the tiles of each phase wait for the ready word of the rank that they put to.
     awaits_ready: Arena<PhaseId, bool>,
     counters: CounterLayout,
-    /// By part and entry: the turns that it takes with others, if it does.
+    /// For each part and entry, the entries that it takes turns with; `None` if it takes no turns.
     pub(super) turns: Arena<PartId, Vec<Option<EntryTurns>>>,
-    /// By part and entry: the reason for which a core visits it.
+    /// For each part and entry, the reason why a core visits it.
     comes: Arena<PartId, Vec<Comes>>,
-    /// By rank: the number of tiles that count before each phase, when cores are assigned.
+    /// For each rank, the number of tiles that count before each phase when tiles are dealt to cores.
     starts: Vec<Arena<PhaseId, u64>>,
     ops: Vec<Op>,
     costs: PolicyCosts,
-    /// The route, if tasks come before it. Its steps belong to an operation after those of all phases.
+    /// The steps of making the route, if tasks come before it. They are an operation of their own, numbered after those of all phases.
     route: Option<RouteSteps>,
 }
 
@@ -48,7 +48,7 @@ pub struct TileExtents {
     pub rows: u32,
     /// Number of columns that are written.
     pub columns: u32,
-    /// Terms of each sum of a product; 0 for other tasks.
+    /// Number of terms in each sum of a product; 0 for other tasks.
     pub depth: u32,
 }
 
@@ -57,8 +57,8 @@ impl<'a> Ours<'a> {
     ///
     /// # Errors
     ///
-    /// If kernel and routing have different numbers of experts, the kernel takes fewer tokens, or it has no schedule for the
-    /// number of ranks.
+    /// If kernel and routing have different numbers of experts, a rank has more tokens than the kernel takes, or the kernel has no schedule
+    /// for the number of ranks.
     pub fn new(
         target: &'a Target,
         checked: &'a CheckedGraph,
@@ -105,7 +105,7 @@ impl<'a> Ours<'a> {
         })
     }
 
-    /// The extents of a task of a rank.
+    /// The extents of a task on a rank.
     #[must_use]
     pub fn tile(&self, rank: u32, task: &QueuedTask) -> TileExtents {
         if let Work::Gemm { m, n, k, .. } = task.work {
@@ -120,7 +120,7 @@ impl<'a> Ours<'a> {
         TileExtents { rows, columns: self.works[phase].width(task.column), depth: 0 }
     }
 
-    /// The number of phases.
+    /// Number of phases.
     pub(super) fn phases(&self) -> usize {
         self.checked.graph().phases.len()
     }
@@ -182,7 +182,7 @@ impl<'a> Ours<'a> {
 }
 
 impl Ours<'_> {
-    /// Adds the freed words of chunks that a task writes or waits for.
+    /// Adds waits and signals for freed words, if the task waits for a chunk's memory or frees it.
     fn reuse(&self, reuse: &Reuse, rank: u32, (phase, item): (PhaseId, &ItemRows), task: &mut QueuedTask) {
         if phase == reuse.frees {
             let tell = |to| CounterSignal {
@@ -300,7 +300,7 @@ mod tests {
     use hpmoe_core::schedule::schedule_for;
     use std::collections::BTreeSet;
 
-    /// Eight ranks with eight experts each and few tokens: most pairs of a peer and an expert have no piece for a core that puts.
+    /// Tests eight ranks with eight experts each and few tokens, so that a core has no piece of most pairs of a peer and an expert.
     #[test]
     fn a_core_reads_the_entry_of_an_expert_once_and_then_those_of_peers_where_it_has_a_tile() {
         let checked = moe_ffn(&Layer { experts: 64, tokens: 16, ..Layer::SMALL });

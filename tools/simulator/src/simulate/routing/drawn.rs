@@ -1,11 +1,11 @@
-//! Routings made for given sizes: balanced, or drawn from a Zipf distribution, whose order of experts may drift.
+//! Routings that are made for given sizes: balanced, or drawn from a Zipf distribution, with experts in a fixed or a drifting order.
 
 use super::{Routing, RoutingSizes};
 use hpmoe_core::random::Random;
 
 impl Routing {
-    /// The most even routing: experts differ by at most one row from each source, and neighbouring tokens go to different
-    /// experts.
+    /// The most even routing: the numbers of rows from one source to any two experts differ by at most one, and neighbouring tokens go to
+    /// different experts.
     #[must_use]
     pub fn balanced(sizes: RoutingSizes) -> Self {
         let RoutingSizes { ranks, experts, top_k, tokens } = sizes;
@@ -24,8 +24,8 @@ impl Routing {
         Self { experts, top_k, rows, tokens: Vec::new(), logical: None }
     }
 
-    /// A routing in which each token draws `top_k` different experts. The seed puts the experts into an order; the expert in
-    /// place p has the weight p^-exponent. With exponent 0, all experts are equally likely.
+    /// A routing in which each token draws `top_k` different experts. The seed determines a random order of experts. The expert at position
+    /// p, counted from 1, has the weight p^-exponent, so with exponent 0 all experts are equally likely.
     #[must_use]
     pub fn zipf(sizes: RoutingSizes, exponent: f64, seed: u64) -> Self {
         let mut rows = vec![0; (sizes.ranks * sizes.experts) as usize];
@@ -33,9 +33,9 @@ impl Routing {
         Self { experts: sizes.experts, top_k: sizes.top_k.min(sizes.experts), rows, tokens: Vec::new(), logical: None }
     }
 
-    /// A routing whose favourite experts change along the tokens. From the first token of the first rank to the last token of the last
-    /// rank, each expert takes each place of a Zipf distribution for the same number of tokens. Experts therefore get about the same
-    /// number of rows, but neighbouring tokens go to the same experts, and each rank sends most of its rows to few of them.
+    /// A routing whose favourite experts change from token to token. Between the first token of the first rank and the last token of the
+    /// last rank, each expert has each position of a Zipf distribution for the same number of tokens. Experts therefore get about the same
+    /// number of rows, but neighbouring tokens go to the same experts, and each rank sends most of its rows to few experts.
     #[must_use]
     pub fn drifting(sizes: RoutingSizes, exponent: f64, seed: u64) -> Self {
         let RoutingSizes { ranks, experts, tokens, .. } = sizes;
@@ -51,8 +51,8 @@ impl Routing {
     }
 }
 
-/// Draws different experts for each token of each rank, and passes source, token and expert to `take`. The seed orders the experts;
-/// the one in place p has the weight p^-exponent. For token n of the group, the order has moved on by `moved(n)` places.
+/// Draws different experts for each token of each rank, and calls `take` with source, token and expert. The seed determines the order of
+/// experts; position p has the weight p^-exponent. For token n of the group, the order is shifted by `moved(n)` positions.
 fn draw(
     sizes: RoutingSizes,
     (exponent, seed): (f64, u64),
@@ -97,8 +97,8 @@ mod tests {
     use hpmoe_kernels::route::{choose_chunks, chunk_counts, chunk_tokens};
     use hpmoe_kernels::{Placement, Ranks};
 
-    /// The number of chunks that a launch chooses with the default capacity; and the rows of the fullest rank relative to an even load, without
-    /// and with one spare place per rank that holds a copy.
+    /// The number of chunks that a launch with the default capacity chooses; and the rows of the fullest rank relative to an even load,
+    /// without copies of experts and with one spare place per rank that holds a copy.
     fn chosen(sizes: RoutingSizes, exponent: f64, seed: u64) -> (Option<usize>, [f64; 2]) {
         const PARTS: usize = 8;
         let RoutingSizes { ranks, experts, top_k, tokens } = sizes;
@@ -135,7 +135,7 @@ mod tests {
         (chosen, [fullest(1) as f64, placed as f64].map(|rows| rows / balanced_rows(&kernel) as f64))
     }
 
-    /// `PROPTEST_CASES` sets the number of seeds.
+    /// Checks random seeds, as many as `PROPTEST_CASES` says.
     #[test]
     fn uneven_loads_fit_in_few_chunks() {
         let seeds = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(2);

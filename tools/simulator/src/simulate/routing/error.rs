@@ -1,40 +1,40 @@
-//! Why counts or tokens are not a routing.
+//! Errors of counts or tokens that are not a valid routing.
 
 use std::fmt;
 
 /// The reason why counts or top-k experts are not a valid routing.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum RoutingError {
-    /// There are no experts, or tokens have none.
+    /// There are no experts, or tokens go to no expert.
     Nothing {
-        /// Ranks of the group.
+        /// Number of ranks in the group.
         ranks: usize,
-        /// Experts of the group.
+        /// Number of experts of the group.
         experts: usize,
     },
     /// A placement is for another number of ranks or experts.
     Placement {
-        /// Ranks and experts of the placement.
+        /// Numbers of ranks and of experts in the placement.
         placement: (usize, usize),
-        /// Ranks and experts of the routing.
+        /// Numbers of ranks and of experts in the routing.
         routing: (usize, usize),
     },
     /// A rank has counts for a different number of experts than rank 0.
     ExpertCount {
-        /// The rank with other counts.
+        /// The rank with a different number of experts.
         rank: usize,
-        /// Experts that it has counts for.
+        /// Number of experts that this rank has counts for.
         found: usize,
-        /// Experts that rank 0 has counts for.
+        /// Number of experts that rank 0 has counts for.
         expected: usize,
     },
     /// The rows of a rank are not a multiple of the number of experts of a token.
     PartOfToken {
         /// The rank that sends these rows.
         rank: usize,
-        /// Number of all rows that it sends.
+        /// Number of rows that the rank sends in total.
         rows: u64,
-        /// Experts per token.
+        /// Number of experts per token.
         top_k: u32,
     },
     /// A rank sends more rows to one expert than it has tokens.
@@ -45,7 +45,7 @@ pub enum RoutingError {
         expert: usize,
         /// Rows that the rank sends to it.
         rows: u32,
-        /// Tokens of the rank.
+        /// Number of tokens of the rank.
         tokens: u64,
     },
     /// A token has a different number of experts than the first one.
@@ -54,9 +54,9 @@ pub enum RoutingError {
         rank: usize,
         /// The token, among those of the rank.
         token: usize,
-        /// Number of experts that it goes to.
+        /// Number of experts that this token goes to.
         found: usize,
-        /// Experts of the first token.
+        /// Number of experts that the first token goes to.
         expected: usize,
     },
     /// A token goes to an expert that the group does not have.
@@ -67,7 +67,7 @@ pub enum RoutingError {
         token: usize,
         /// The expert that was named.
         expert: u32,
-        /// Experts of the group.
+        /// Number of experts of the group.
         experts: u32,
     },
     /// A token goes to the same expert twice.

@@ -9,30 +9,30 @@ mod tokens;
 
 pub use error::RoutingError;
 
-/// The number of rows from each source rank to each expert of the group. Ranks that are simulated have the same number of consecutive experts
-/// each: a routing of logical experts becomes one of physical experts by a placement.
+/// The number of rows from each source rank to each expert of the group. For a simulation, all ranks must have the same number of experts,
+/// numbered consecutively. A placement turns a routing of logical experts into such a routing of physical experts.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Routing {
     experts: u32,
     top_k: u32,
-    /// By source, then expert.
+    /// Number of rows by source, then by expert.
     rows: Vec<u32>,
-    /// The token of each row, by source and expert; empty if only counts are known.
+    /// The token of each row, by source and expert; empty if only the numbers of rows are known.
     tokens: Vec<Vec<Vec<u32>>>,
-    /// Number of logical experts, which ids name, if the experts of this routing are places for them.
+    /// Number of logical experts (which ids name) if the experts of this routing are physical ones; otherwise `None`.
     logical: Option<u32>,
 }
 
 /// The sizes that a routing is drawn for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RoutingSizes {
-    /// Ranks of the group.
+    /// Number of ranks in the group.
     pub ranks: u32,
-    /// Experts of the group.
+    /// Number of experts of the group.
     pub experts: u32,
-    /// Experts that each token goes to.
+    /// Number of experts that each token goes to.
     pub top_k: u32,
-    /// Tokens per rank.
+    /// Number of tokens per rank.
     pub tokens: u32,
 }
 
@@ -64,55 +64,55 @@ impl Routing {
         Ok(Self { experts: experts as u32, top_k, rows: rows.concat(), tokens: Vec::new(), logical: None })
     }
 
-    /// Ranks of the group.
+    /// Number of ranks in the group.
     #[must_use]
     pub fn ranks(&self) -> u32 {
         self.rows.len() as u32 / self.experts
     }
 
-    /// Number of logical experts, if the experts of this routing are places for them.
+    /// Number of logical experts if the experts of this routing are physical ones; otherwise `None`.
     #[must_use]
     pub const fn logical_experts(&self) -> Option<u32> {
         self.logical
     }
 
-    /// Experts of the group.
+    /// Number of experts of the group.
     #[must_use]
     pub const fn experts(&self) -> u32 {
         self.experts
     }
 
-    /// Local experts of each rank.
+    /// Number of local experts of each rank.
     #[must_use]
     pub fn local_experts(&self) -> u32 {
         self.experts / self.ranks()
     }
 
-    /// Experts that each token goes to.
+    /// Number of experts that each token goes to.
     #[must_use]
     pub const fn top_k(&self) -> u32 {
         self.top_k
     }
 
-    /// Tokens of a source rank.
+    /// Number of tokens of a source rank.
     #[must_use]
     pub fn tokens(&self, source: u32) -> u32 {
         self.counts(source).iter().sum::<u32>() / self.top_k
     }
 
-    /// Rows from a source rank to an expert of the group.
+    /// Number of rows from a source rank to an expert of the group.
     #[must_use]
     pub fn rows(&self, source: u32, expert: u32) -> u32 {
         self.rows[(source * self.experts + expert) as usize]
     }
 
-    /// Rows that an expert of the group receives from all ranks.
+    /// Number of rows that an expert of the group receives from all ranks.
     #[must_use]
     pub fn expert_rows(&self, expert: u32) -> u32 {
         (0..self.ranks()).map(|source| self.rows(source, expert)).sum()
     }
 
-    /// Rows that all local experts of a rank receive together.
+    /// Number of rows that all local experts of a rank receive together.
     #[must_use]
     pub fn received_rows(&self, rank: u32) -> u32 {
         let local = self.local_experts();
@@ -128,7 +128,7 @@ impl Routing {
         (0..self.ranks()).map(own).sum()
     }
 
-    /// Rows of a source rank, by expert of the group.
+    /// Number of rows of a source rank, for each expert of the group.
     fn counts(&self, source: u32) -> &[u32] {
         &self.rows[(source * self.experts) as usize..][..self.experts as usize]
     }
