@@ -1,4 +1,4 @@
-// Tiles of bytes: as values, converted through half, which represents every byte exactly; and as codes that a table
+// Tiles of bytes: read as numbers, by way of half, which represents every byte exactly; or read as codes that a table
 // translates.
 #pragma once
 
@@ -40,9 +40,9 @@ HPMOE_ROUTINE void UnpackNibbles(uint32_t out_at, uint32_t bytes_at, uint32_t ha
     Cast(UbFrom<float>(out_at), UbFrom<half>(halves_at), RoundMode::CAST_NONE, rows * UbPitch(cols * NIBBLES));
 }
 
-// out[i] = table[code of i]. Codes are in two's complement: the second half of the `codes` entries is for negative
-// codes. `turned` has room for the table in the order of ascending codes. Offsets into it are whole numbers below 1024,
-// which half represents exactly.
+// out[i] = the table's number for code i. Codes are in two's complement: the second half of the `codes` entries is for
+// negative codes. `turned` has room for the table in the order of ascending codes. Offsets in it are whole numbers
+// below 1024, which half represents exactly.
 HPMOE_INLINE void LookUp(uint32_t out_at, uint32_t table_at, uint32_t turned_at, uint32_t halves_at,
                          uint32_t offsets_at, uint32_t codes, uint32_t count) {
     constexpr uint32_t SIZE = static_cast<uint32_t>(sizeof(float));
@@ -74,9 +74,9 @@ HPMOE_ROUTINE void LookUpNibbles(uint32_t out_at, uint32_t bytes_at, uint32_t ta
     LookUp(out_at, table_at, turned_at, halves_at, offsets_at, NIBBLE_CODES, rows * UbPitch(cols * NIBBLES));
 }
 
-// Converts a value to a tile of bytes, rounding to nearest, ties to even. Numbers are first rounded to whole numbers:
-// half represents those of a byte exactly, and larger ones become numbers that saturate to the largest byte. `words`
-// has room for the value, `halves` for one 16-bit element per number.
+// Converts a value to a tile of bytes, rounding to nearest, ties to even. Numbers are first rounded to whole numbers,
+// then converted by way of half: it represents the whole numbers of a byte exactly, and larger ones saturate to the
+// largest byte. `words` has room for the value, `halves` for one 16-bit element per number.
 HPMOE_ROUTINE void NarrowBytes(uint32_t bytes_at, uint32_t value_at, uint32_t words_at, uint32_t halves_at,
                                uint32_t rows, uint32_t cols) {
     const LocalTensor<int8_t> bytes = UbFrom<int8_t>(bytes_at);

@@ -1,7 +1,7 @@
-// Routines that rearrange the columns and rows of values. Every number keeps its bits.
+// Routines that rearrange the columns and rows of values. Numbers keep all their bits.
 //
-// A copy needs both ends aligned to 32-byte blocks. If columns are not, a gather takes each number by its offset; the
-// offsets are the same in every row.
+// A copy needs source and destination aligned to 32-byte blocks. If columns are not, a gather takes each number by its
+// offset; the offsets are the same in every row.
 #pragma once
 
 #include "hpmoe/rows.h"
@@ -11,7 +11,7 @@ namespace hpmoe {
 constexpr uint32_t BLOCK_NUMBERS = LANES / LANE_BLOCKS; // f32 numbers in 32 bytes
 constexpr uint32_t MOST_SPREAD = 254;                   // most repeats of a Brcb
 
-// Copies `cols` columns of each row; both ends are aligned to blocks.
+// Copies `cols` columns of each row. Source and destination are aligned to blocks.
 HPMOE_INLINE void CopyColumns(uint32_t out_at, uint32_t out_pitch, uint32_t from_at, uint32_t from_pitch, uint32_t rows,
                               uint32_t cols) {
     const LocalTensor<float> out = UbFrom<float>(out_at);
@@ -26,7 +26,7 @@ HPMOE_INLINE void CopyColumns(uint32_t out_at, uint32_t out_pitch, uint32_t from
     }
 }
 
-// Writes byte offsets, by the scalar unit: offsets[i] = i / width * outer + i % width * inner, in units of one number.
+// The scalar unit writes byte offsets: offsets[i] = i / width * outer + i % width * inner, in units of one number.
 HPMOE_INLINE void WriteOffsets(uint32_t offsets_at, uint32_t count, uint32_t width, uint32_t outer, uint32_t inner) {
     const LocalTensor<uint32_t> offsets = UbFrom<uint32_t>(offsets_at);
     for (uint32_t i = 0; i < count; ++i) {
@@ -34,7 +34,7 @@ HPMOE_INLINE void WriteOffsets(uint32_t offsets_at, uint32_t count, uint32_t wid
     }
 }
 
-// Writes byte offsets of consecutive numbers: offsets[at + i] = start + i.
+// The scalar unit writes the byte offsets of consecutive numbers: offsets[at + i] = start + i.
 HPMOE_INLINE void WriteRun(uint32_t offsets_at, uint32_t at, uint32_t count, uint32_t start) {
     const LocalTensor<uint32_t> offsets = UbFrom<uint32_t>(offsets_at);
     for (uint32_t i = 0; i < count; ++i) {
@@ -81,8 +81,8 @@ HPMOE_ROUTINE void TakeColumns(uint32_t out_at, uint32_t values_at, uint32_t off
     GatherRows(out_at, values_at, pitch, offsets_at, rows, out_cols);
 }
 
-// Copies the rows of both values side by side into rows of `both`, each part padded like a row. Returns the number of
-// columns of a row of `both`.
+// Copies the rows of both values side by side into rows of `both`. Each of the two parts is padded like a row. Returns
+// the number of columns of a row of `both`.
 HPMOE_INLINE uint32_t CopyBoth(uint32_t both_at, uint32_t left_at, uint32_t right_at, uint32_t rows, uint32_t left_cols,
                                uint32_t right_cols) {
     const uint32_t left = UbPitch(left_cols);
@@ -124,8 +124,8 @@ HPMOE_ROUTINE void Interleave(uint32_t out_at, uint32_t even_at, uint32_t odd_at
     GatherRows(out_at, both_at, pitch, offsets_at, rows, out_cols);
 }
 
-// Repeats each of `numbers` numbers `times` times. In `blocks`, each number fills a block; `times` is a multiple of a
-// block's numbers.
+// Repeats each of `numbers` numbers `times` times. `blocks` holds them with a block per number; `times` is a multiple
+// of the numbers in a block.
 HPMOE_INLINE void CopyBlocks(uint32_t out_at, uint32_t blocks_at, uint32_t numbers, uint32_t times) {
     const LocalTensor<float> out = UbFrom<float>(out_at);
     const LocalTensor<float> blocks = UbFrom<float>(blocks_at);
@@ -139,7 +139,7 @@ HPMOE_INLINE void CopyBlocks(uint32_t out_at, uint32_t blocks_at, uint32_t numbe
     }
 }
 
-// out[r][c] = values[r][c / times], where `times` is out_cols / cols. `blocks` has room for a block per number of the
+// out[r][c] = values[r][c / times], where `times` is out_cols / cols. `blocks` has room for one block per number of the
 // values, including padding.
 HPMOE_ROUTINE void RepeatColumns(uint32_t out_at, uint32_t values_at, uint32_t blocks_at, uint32_t offsets_at,
                                  uint32_t rows, uint32_t cols, uint32_t out_cols) {

@@ -13,7 +13,7 @@ constexpr uint32_t COMPARED_BITS = MOST_COMPARED / 8; // bytes of those bits
 constexpr uint32_t REST_BYTES = LANES * 4;            // bytes of one operand
 constexpr uint32_t COMPARE_SCRATCH = COMPARED_BITS + 2 * REST_BYTES;
 
-// Copies the elements after the last whole repeat, which start at `from`, padded with zeros.
+// Copies the elements that follow the last whole repeat, from `from` on, and pads them with zeros to a repeat.
 HPMOE_INLINE void CopyRest(const LocalTensor<float> &to, const LocalTensor<float> &from, uint32_t rest) {
     Duplicate(to, 0.0f, static_cast<int32_t>(LANES));
     PipeBarrier<PIPE_V>();
@@ -27,7 +27,7 @@ HPMOE_INLINE void Truth(const LocalTensor<float> &out, const LocalTensor<uint8_t
     Select(out, bits, out, 0.0f, SELMODE::VSEL_TENSOR_SCALAR_MODE, count);
 }
 
-// out[i] = 1 if a[i] and b[i] compare as the mode says, else 0. `scratch` has COMPARE_SCRATCH bytes.
+// out[i] = 1 if a[i] and b[i] compare as MODE says, else 0. `scratch` has COMPARE_SCRATCH bytes.
 template <CMPMODE MODE>
 HPMOE_INLINE void CompareValues(uint32_t out_at, uint32_t a_at, uint32_t b_at, uint32_t scratch_at, int32_t count) {
     const LocalTensor<float> out = UbFrom<float>(out_at);

@@ -1,4 +1,4 @@
-// The common part of matrix and vector cores: waits for counters, and the core's record.
+// The part that matrix and vector cores have in common: waits for counters, and the core's record.
 #pragma once
 
 #include "hpmoe/control.h"
@@ -6,7 +6,7 @@
 
 namespace hpmoe {
 
-// Vector cores per matrix core that the kernel is launched with. A matrix core can't query the ratio.
+// Number of vector cores per matrix core that the kernel is launched with. A matrix core can't query it.
 constexpr uint32_t VECTOR_PER_MATRIX = 2;
 
 // Maximum number of ranks that a kernel runs on.
@@ -38,11 +38,11 @@ struct Core : Launch {
     int32_t launch_number;    // number of this launch
     bool infinities;          // whether 16-bit floats kept infinities before this launch
 
-    // Starts the launch on this core. False if the number of cores differs from the schedule's or an earlier launch was
-    // given up; the core must not touch any tile then. A matrix core does not know the number of vector cores per
-    // matrix core.
+    // Starts the launch on this core. Returns false if the number of cores differs from the schedule's or an earlier
+    // launch was given up; the core must not touch any tile then. A matrix core does not know the number of vector
+    // cores per matrix core.
     HPMOE_INLINE bool Open(GM_ADDR argument, bool matrix) {
-        // The cache may hold old lines that were loaded for another kernel.
+        // The cache may hold stale lines, which were loaded for another kernel.
         DataCacheCleanAndInvalid<uint64_t, CacheLine::ENTIRE_DATA_CACHE, DcciDst::CACHELINE_OUT>(
             Global<uint64_t>(reinterpret_cast<uint64_t>(argument)));
         launch = Load<HpmoeLaunch>(reinterpret_cast<uint64_t>(argument));
@@ -78,8 +78,8 @@ struct Core : Launch {
         return false;
     }
 
-    // Lets 16-bit floats keep infinities and NaN, as in the reference. This is a mode of the core, and another kernel
-    // may want it off.
+    // Makes 16-bit floats keep infinities and NaN, as in the reference. This is a mode of the core, and other kernels
+    // may need the other mode.
     HPMOE_INLINE void KeepInfinities() {
         infinities = HasControl(KEEPS_INFINITIES);
         SetControl(KEEPS_INFINITIES, true);
@@ -87,14 +87,14 @@ struct Core : Launch {
 
     HPMOE_INLINE void PutInfinitiesBack() const { SetControl(KEEPS_INFINITIES, infinities); }
 
-    // Stores the launch number. Every core does so last, on every way out, so that the next launch has another number.
+    // Stores the launch number. Every core does so last, however it leaves, so that the next launch has another number.
     HPMOE_INLINE void KeepNumber() const {
         GlobalTensor<int32_t> word = LaunchWord();
         word.SetValue(0, launch_number);
         DataCacheCleanAndInvalid<int32_t, CacheLine::SINGLE_CACHE_LINE, DcciDst::CACHELINE_OUT>(word);
     }
 
-    // The set of counters of this launch (`later` = 0) or of the next one (`later` = 1).
+    // Number of the set of counters that this launch (`later` = 0) or the next one (`later` = 1) uses.
     HPMOE_INLINE uint32_t SetOf(uint32_t later) const { return (static_cast<uint32_t>(launch_number) ^ later) & 1; }
 
     HPMOE_INLINE uint64_t Counter(uint32_t rank, uint32_t array, uint32_t index) const {
@@ -102,12 +102,13 @@ struct Core : Launch {
         return Heap(rank) + counters + static_cast<uint64_t>(base + index) * HPMOE_LINE;
     }
 
-    // Waits until a counter of this rank reaches `need`. False: the launch was given up, leave at once.
+    // Waits until a counter of this rank reaches `need`. Returns false if the launch was given up: the core leaves at
+    // once.
     HPMOE_INLINE bool Await(uint32_t array, uint32_t index, uint32_t need) {
         return Await(Counter(launch.rank, array, index), array, index, static_cast<int32_t>(need));
     }
 
-    // Whether a counter of this rank has reached `need`; reads it once. If it has, this counts as a wait.
+    // Reads a counter of this rank once. Returns whether it has reached `need`; this then counts as a wait.
     HPMOE_INLINE bool IsThere(uint32_t array, uint32_t index, uint32_t need) {
         const GlobalTensor<int32_t> word = Global<int32_t>(Counter(launch.rank, array, index));
         const bool there = Reached(Read(word), static_cast<int32_t>(need));
@@ -115,7 +116,8 @@ struct Core : Launch {
         return there;
     }
 
-    // Waits until a rank no longer reads the chunk whose memory this chunk reuses. False: leave at once.
+    // Waits until `rank` no longer reads the chunk whose memory chunk `chunk` reuses. Returns false if the core must
+    // leave.
     HPMOE_INLINE bool AwaitFreed(uint32_t rank, uint32_t chunk) {
         if (chunk < HPMOE_CHUNK_BUFFERS) {
             return true;
@@ -135,7 +137,7 @@ struct Core : Launch {
         return true;
     }
 
-    // The value of a freed word once the first `chunks` chunks of this launch are no longer read.
+    // The value that a freed word has when the first `chunks` chunks of this launch are no longer read.
     HPMOE_INLINE int32_t FreedWord(uint32_t chunks) const {
         return static_cast<int32_t>(static_cast<uint32_t>(launch_number) * launch.chunks + chunks);
     }
@@ -162,8 +164,8 @@ struct Core : Launch {
         return IsInTime();
     }
 
-    // Records the tile that the core starts. A core that is stopped from outside can't report anything afterwards, so
-    // it does this for every tile; the stores stay in the cache.
+    // Records the tile that the core starts. A core does so for every tile, because a core that is stopped from outside
+    // can't report anything afterwards. The stores stay in the cache.
     HPMOE_INLINE void Enter(const Tile &tile) {
         HPMOE_EXPECTS(record.state == HPMOE_RUNNING);
         record.phase = tile.phase;
@@ -179,13 +181,13 @@ struct Core : Launch {
         DataCacheCleanAndInvalid<uint64_t, CacheLine::SINGLE_CACHE_LINE, DcciDst::CACHELINE_OUT>(line);
     }
 
-    // Begins a wait. A core that was told to leave must not wait any more.
+    // Begins a wait. A core that was told to leave must not begin one.
     HPMOE_INLINE void BeginWait() {
         HPMOE_EXPECTS(record.state == HPMOE_RUNNING);
         record.waits += 1;
     }
 
-    // Ends a wait. False: the launch was given up, leave at once.
+    // Ends a wait. Returns false if the launch was given up: the core leaves at once.
     HPMOE_INLINE bool IsInTime() {
         record.state = HPMOE_RUNNING;
         if (HPMOE_GIVES_UP()) {
@@ -194,7 +196,7 @@ struct Core : Launch {
         return record.state == HPMOE_RUNNING;
     }
 
-    // Whether a wait that started at `begin` continues. False: the launch was given up, leave at once.
+    // Whether a wait that started at time `begin` goes on. False if the launch was given up: the core leaves at once.
     HPMOE_INLINE bool MayLook(int64_t begin) {
         if (record.state != HPMOE_WAITING) {
             record.state = HPMOE_WAITING;
@@ -204,12 +206,12 @@ struct Core : Launch {
     }
 
   private:
-    // A word of the record as an earlier launch left it.
+    // A word of this core's record, as an earlier launch left it.
     HPMOE_INLINE uint32_t Told(uint64_t offset) const {
         return Word<uint32_t>(launch.records + slot * sizeof(HpmoeRecord), offset / sizeof(uint32_t));
     }
 
-    // Writes the first words of the record, into a line that only this core uses.
+    // Writes the first `count` 64-bit words of the record, into a line that only this core uses.
     HPMOE_INLINE GlobalTensor<uint64_t> Note(uint32_t count) const {
         union {
             HpmoeRecord value;
@@ -223,8 +225,9 @@ struct Core : Launch {
         return line;
     }
 
-    // Reads a word that other cores and ranks write by DMA, which bypasses this core's data cache. The volatile load is
-    // not optimized away, and the empty asm statements keep it, and earlier loads, on their side of the invalidation.
+    // Reads a word that other cores and ranks write by DMA, which bypasses this core's data cache. The load is
+    // volatile, so that it is not optimized away. The empty asm statements keep it after the invalidation, and earlier
+    // loads before it.
     HPMOE_INLINE int32_t Read(const GlobalTensor<int32_t> &word) const {
         asm volatile("" ::: "memory");
         DataCacheCleanAndInvalid<int32_t, CacheLine::SINGLE_CACHE_LINE, DcciDst::CACHELINE_OUT>(word);
@@ -232,17 +235,18 @@ struct Core : Launch {
         return static_cast<const volatile __gm__ int32_t &>(word(0));
     }
 
-    // Compares modulo 2^32: words grow from launch to launch and wrap, but `have` and `need` are close.
+    // Compares modulo 2^32: words grow from launch to launch and wrap around, but `have` and `need` are close to each
+    // other.
     static HPMOE_INLINE bool Reached(int32_t have, int32_t need) {
         return static_cast<int32_t>(static_cast<uint32_t>(have) - static_cast<uint32_t>(need)) >= 0;
     }
 
-    // The word with the number of the last launch; only this core uses it.
+    // The word with the number of the last launch that this core has left. Only this core uses it.
     HPMOE_INLINE GlobalTensor<int32_t> LaunchWord() const {
         return Global<int32_t>(Heap(launch.rank) + launch.launches + static_cast<uint64_t>(slot) * HPMOE_LINE);
     }
 
-    // Whether this launch or an earlier one was given up, after which its counters are not valid for later launches.
+    // Whether this launch or an earlier one was given up. The counters are then not valid for later launches.
     HPMOE_INLINE bool IsGivenUp() const { return Read(Global<int32_t>(Heap(launch.rank) + launch.abort)) != 0; }
 
     // Whether the vector cores of this rank have left because there is no route.

@@ -1,4 +1,4 @@
-// A matrix core: buffers of products, and signals after Fixpipe's writes.
+// A matrix core: its buffers for products, and its signals, which follow Fixpipe's writes.
 #pragma once
 
 #include "hpmoe/core.h"
@@ -6,7 +6,7 @@
 
 namespace hpmoe {
 
-// Between tiles these flags are set; each says that a buffer may be overwritten:
+// Flags that are set between tiles. Each says that a buffer may be overwritten:
 //   MTE1_MTE2 0, 1  an L1 stage      M_MTE1 0, 1  an L0A and an L0B stage
 // and MTE3_S 0, which says that no FIX_MTE3 0 is pending. The flag of an L1 stage with weights that were read ahead is
 // not set.
@@ -33,8 +33,8 @@ struct CubeCore : Core {
         l0_stage = 0;
         ahead = 0;
         holds = false;
-        // A product of few rows also multiplies stale rows of L1. Nothing reads the results, but the operands must be
-        // numbers.
+        // A product of few rows also multiplies stale rows of L1. The results are not used, but the operands must be
+        // numbers, and not NaN.
         FillL1(0, L1_STAGES * L1_STAGE, 0);
         FillL1(L1_ONES, BLOCK_BYTES, 1);
         PipeBarrier<PIPE_ALL>();
@@ -60,7 +60,7 @@ struct CubeCore : Core {
         SetAtomicNone();
     }
 
-    // Hands the core over to an external operator: all pipes are idle, and no flag except MTE3_S 0 is set.
+    // Hands the core over to an external operator. All pipes are idle, and no flag is set except MTE3_S 0.
     HPMOE_INLINE void Lend() {
         AwaitStages();
         PipeBarrier<PIPE_ALL>();
@@ -91,7 +91,7 @@ struct CubeCore : Core {
   private:
     HPMOE_INLINE void AwaitStages() {
         for (uint32_t i = 0; i < L1_STAGES; ++i) {
-            // If the stage was filled ahead for a product that is not run, its flag has been waited for already.
+            // If the stage was filled ahead for a product that is not run, its flag has already been waited for.
             if (i >= ahead) {
                 WaitFlag<HardEvent::MTE1_MTE2>(static_cast<int32_t>(l1_stage ^ i));
             }

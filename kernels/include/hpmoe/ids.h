@@ -20,7 +20,7 @@ HPMOE_INLINE float FloatOf(uint32_t bits) {
     return word.number;
 }
 
-// out[i] = a[i] if a[i] and b[i] compare as the mode says, else `other`. `count` is a multiple of a repeat.
+// out[i] = kept[i] if a[i] and b[i] compare as MODE says, else `other`. `count` is a multiple of a repeat.
 template <CMPMODE MODE>
 HPMOE_INLINE void Keep(uint32_t out_at, uint32_t kept_at, uint32_t a_at, uint32_t b_at, float other, uint32_t bits_at,
                        uint32_t count) {
@@ -38,8 +38,8 @@ HPMOE_INLINE void Keep(uint32_t out_at, uint32_t kept_at, uint32_t a_at, uint32_
     }
 }
 
-// ids[r][k] = the column of the largest number of row r, excluding columns ids[r][..k]; the lowest column among equal
-// numbers. NaN counts as -∞. `work` has three areas of whole repeats per row.
+// ids[r][k] = the column of the largest number of row r, leaving out columns ids[r][0 .. k); of equal numbers, the
+// lowest column. NaN counts as -∞. `work` has room for three areas, each with whole repeats for every row.
 HPMOE_ROUTINE void TopK(uint32_t ids_at, uint32_t values_at, uint32_t work_at, uint32_t lanes_at, uint32_t best_at,
                         uint32_t bits_at, uint32_t rows, uint32_t cols, uint32_t most) {
     const uint32_t pitch = AlignUp(cols, LANES);
@@ -75,8 +75,8 @@ HPMOE_ROUTINE void TopK(uint32_t ids_at, uint32_t values_at, uint32_t work_at, u
     EndOffsets();
 }
 
-// Pads ids to whole repeats and clamps them to the columns that exist: an id equals its clamped column if there is such
-// a column. `columns` and the areas after it have room for `count` numbers each.
+// Pads ids to whole repeats (`wanted`), and clamps them to the columns that exist (`named`): an id equals its clamped
+// id if it names a column. `columns` and the areas after it have room for `count` numbers each.
 HPMOE_INLINE void NamedColumns(uint32_t wanted_at, uint32_t named_at, uint32_t columns_at, uint32_t ids_at,
                                uint32_t bits_at, uint32_t used, uint32_t count, uint32_t cols) {
     const LocalTensor<float> wanted = UbFrom<float>(wanted_at);
@@ -95,7 +95,7 @@ HPMOE_INLINE void NamedColumns(uint32_t wanted_at, uint32_t named_at, uint32_t c
     Cast(named, columns, RoundMode::CAST_NONE, count);
 }
 
-// out[r][k] = values[r][ids[r][k]], or 0 if there is no such column. `work` has three areas of whole repeats per row.
+// out[r][k] = values[r][ids[r][k]], or 0 if there is no such column. `work` is like that of TopK.
 HPMOE_ROUTINE void Pick(uint32_t out_at, uint32_t values_at, uint32_t ids_at, uint32_t work_at, uint32_t bits_at,
                         uint32_t rows, uint32_t cols, uint32_t picked) {
     const uint32_t pitch = UbPitch(picked);
@@ -122,8 +122,8 @@ HPMOE_ROUTINE void Pick(uint32_t out_at, uint32_t values_at, uint32_t ids_at, ui
     }
 }
 
-// out[r][ids[r][k]] = values[r][k] for ascending k, if there is such a column; other numbers are 0. `work` has three
-// areas of whole repeats per row.
+// out[r][ids[r][k]] = values[r][k] for ascending k, if there is such a column; other numbers are 0. `work` is like that
+// of TopK.
 HPMOE_ROUTINE void PlaceNumbers(uint32_t out_at, uint32_t values_at, uint32_t ids_at, uint32_t work_at,
                                 uint32_t bits_at, uint32_t rows, uint32_t cols, uint32_t placed) {
     const uint32_t pitch = UbPitch(cols);

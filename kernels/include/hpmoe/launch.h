@@ -1,4 +1,4 @@
-// A launch as its cores see it: tensors of this rank and its peers, and the tables of rows.
+// A launch as its cores see it: the tensors of this rank and of its peers, and the tables of rows.
 #pragma once
 
 #include "hpmoe/tile.h"
@@ -34,7 +34,7 @@ struct Launch {
     HPMOE_INLINE uint32_t ExpertRows(uint32_t expert) const {
         return static_cast<uint32_t>(Word<int32_t>(launch.experts, 2 * expert + 1));
     }
-    // Number of rows of the row tile of height `height` that starts at row `at` of an expert of this rank.
+    // Number of rows in a row tile of at most `height` rows, which starts at row `at` of an expert of this rank.
     HPMOE_INLINE uint32_t TileRows(uint32_t expert, uint32_t at, uint32_t height) const {
         return Min(height, ExpertRows(expert) - at / height * height);
     }
@@ -50,15 +50,15 @@ struct Launch {
     HPMOE_INLINE uint32_t ChunkTokens(uint32_t chunk) const {
         return Min(launch.chunk_tokens, launch.tokens - FirstToken(chunk));
     }
-    // Number of tokens of a block of height `height`; blocks are counted from the first block of the chunk.
+    // Number of tokens in a block of at most `height` tokens. Blocks are numbered from the first block of the chunk.
     HPMOE_INLINE uint32_t BlockTokens(uint32_t chunk, uint32_t block, uint32_t height) const {
         return Min(height, ChunkTokens(chunk) - block * height);
     }
-    // Address of the ids of a chunk's slots, from token `first` on; zero if this rank has no empty slot.
+    // Address of the ids of a chunk's slots, starting with those of token `first`; zero if this rank has no empty slot.
     HPMOE_INLINE uint64_t Ids(uint32_t chunk, uint32_t first, uint32_t top_k) const {
         return ListFrom(ids, (FirstToken(chunk) + first) * top_k);
     }
-    // Number of non-empty slots of some tokens of a chunk.
+    // Number of non-empty slots of `tokens` tokens of a chunk, from token `first` on.
     HPMOE_ROUTINE uint32_t FullSlots(uint32_t chunk, uint32_t first, uint32_t tokens, uint32_t top_k) const {
         const uint32_t slots = tokens * top_k;
         const uint64_t list = Ids(chunk, first, top_k);
@@ -79,9 +79,10 @@ struct Launch {
         }
         return rows;
     }
-    // Number of the tile's expert among this rank's experts.
+    // Number of the tile's expert among the experts of its owner, the same in every chunk.
     HPMOE_INLINE uint32_t OwnExpert(const Tile &tile) const { return tile.expert - tile.chunk * launch.chunk_experts; }
-    // Number of row tiles of a space before those of a local expert, on this rank or on a peer.
+    // Number of row tiles of a space that come before those of a local expert: on this rank, or (FirstTileAt) on a
+    // peer.
     HPMOE_INLINE uint32_t FirstTile(uint32_t space, uint32_t expert) const {
         const uint64_t table = Word<uint64_t>(launch.spaces + space * sizeof(HpmoeSpace), 0);
         return static_cast<uint32_t>(Word<int32_t>(table, expert));
@@ -96,14 +97,14 @@ struct Launch {
         return FirstTile(space, first + launch.chunk_experts) - FirstTile(space, first);
     }
 
-    // The first once-sent row of an expert of this rank.
+    // Number of the first once-sent row of an expert of this rank.
     HPMOE_INLINE uint32_t FirstRowOnce(uint32_t expert) const {
         return static_cast<uint32_t>(Word<int32_t>(launch.experts, 2 * (launch.local_experts + expert)));
     }
     HPMOE_INLINE uint32_t ExpertRowsOnce(uint32_t expert) const { return ExpertRows(launch.local_experts + expert); }
 
-    // Addresses of int32 lists for the rows of a tile: the slots that a piece sends; the once-sent rows of a row tile's
-    // tokens; the (token, k) of a piece that arrived.
+    // Addresses of int32 lists for the rows of a tile. Sent: the slots that a piece sends. RowsOnce: the once-sent rows
+    // of a row tile's tokens. Origins: the (token, k) of a piece that arrived.
     HPMOE_INLINE uint64_t Sent(const Tile &tile) const { return launch.order + static_cast<uint64_t>(tile.order) * 4; }
     HPMOE_INLINE uint64_t RowsOnce(const Tile &tile) const {
         return launch.rows_once + static_cast<uint64_t>(tile.first) * 4;
@@ -112,7 +113,7 @@ struct Launch {
         return View<int32_t>{launch.origins + static_cast<uint64_t>(tile.first) * 4, tile.rows, 1, 1};
     }
 
-    // The counter array HpmoeRouting.made.
+    // Number of the counter array HpmoeRouting.made.
     HPMOE_INLINE uint32_t RouteMade() const {
         return Word<uint32_t>(launch.routing, __builtin_offsetof(HpmoeRouting, made) / sizeof(uint32_t));
     }

@@ -5,7 +5,7 @@
 
 namespace hpmoe {
 
-// Number of elements in 32 bytes, the length of a fractal along the contraction; and in a whole fractal.
+// Number of elements in 32 bytes, which is the length of a fractal along the contraction. Then the number in a fractal.
 template <typename In> constexpr uint32_t FRACTAL_DEPTH = BLOCK_BYTES / sizeof(In);
 template <typename In> constexpr uint32_t FRACTAL = 16 * FRACTAL_DEPTH<In>;
 
@@ -14,7 +14,7 @@ template <typename In> struct SumOf { using Type = float; };
 template <> struct SumOf<int8_t> { using Type = int32_t; };
 template <typename In> using Sum = typename SumOf<In>::Type;
 
-// How a product is divided. `rows` is a multiple of 16; k_block and k_step are multiples of a fractal's length.
+// How a product is divided. `rows` is a multiple of 16; `k_block` and `k_step` are multiples of a fractal's length.
 struct MatmulPlan {
     uint32_t rows;     // rows accumulated in L0C at a time
     uint32_t k_block;  // contraction length of an L1 stage
@@ -28,8 +28,7 @@ HPMOE_INLINE constexpr MatmulPlan PlanOf() {
     return MatmulPlan{ROWS, K_BLOCK, K_STEP, RELU};
 }
 
-// The dimension of a tile that is contracted: Columns if an operand is M x K (or N x K), Rows if it is K x M (or K x
-// N).
+// The direction in which a tile is contracted: Columns if the tile is M x K (or N x K), Rows if it is K x M (or K x N).
 enum class Contracted { Columns, Rows };
 
 template <Contracted way, typename In> HPMOE_INLINE uint32_t Free(const View<In> &tile) {
@@ -40,8 +39,8 @@ template <Contracted way, typename In> HPMOE_INLINE uint32_t Depth(const View<In
     return way == Contracted::Columns ? tile.cols : tile.rows;
 }
 
-// One product of a sum of products. Tiles of int8_t and float can only be contracted along columns: only fractals of
-// 16-bit elements can be transposed.
+// One product of a sum of products. Tiles of int8_t and float can only be contracted along columns, because only
+// fractals of 16-bit elements can be transposed.
 template <Contracted X, Contracted W, typename In = bfloat16_t> struct Term {
     static_assert(sizeof(In) == 2 || (X == Contracted::Columns && W == Contracted::Columns),
                   "16 bits, or along columns");
@@ -53,7 +52,7 @@ template <Contracted X, Contracted W, typename In = bfloat16_t> struct Term {
     HPMOE_INLINE uint32_t Rows() const { return Free<X>(x); }
     HPMOE_INLINE uint32_t Columns() const { return Free<W>(w); }
     HPMOE_INLINE uint32_t Contraction() const { return Depth<X>(x); }
-    // At most `most` rows of the result, starting at row `first`.
+    // This product for at most `most` rows of the result, from row `first` on.
     HPMOE_INLINE Term Panel(uint32_t first, uint32_t most) const {
         return Term{X == Contracted::Columns ? x.Rows(first, most) : x.Cols(first, Min(most, x.cols)), w};
     }
@@ -71,8 +70,8 @@ template <typename In> HPMOE_INLINE MatmulStage<In> StageOf(uint32_t stage, uint
                            Local<In>(TPosition::B1, stage * L1_STAGE + split, L1_STAGE - split)};
 }
 
-// Loads contraction range [k0, k0 + length) of one operand to L1, in NZ format. The NZ has the operand's rows if these are
-// not contracted, else `length` rows.
+// Loads contraction range [k0, k0 + length) of one operand to L1, in NZ format. The NZ has the operand's rows if these
+// are not contracted; otherwise it has `length` rows.
 template <Contracted way, typename In>
 HPMOE_INLINE void LoadOperand(const LocalTensor<In> &to, const View<In> &tile, uint32_t k0, uint32_t length) {
     const bool columns = way == Contracted::Columns;
@@ -82,7 +81,7 @@ HPMOE_INLINE void LoadOperand(const LocalTensor<In> &to, const View<In> &tile, u
                          static_cast<uint16_t>(tile.pitch), static_cast<uint16_t>(AlignUp(rows, 16)), 1, 0));
 }
 
-// Contraction length of the next stage to be loaded. Stages of weights that were read ahead are as long as possible.
+// Contraction length of the stage to be loaded next. Stages of weights that were read ahead are as long as possible.
 HPMOE_INLINE uint32_t NextBlock(const CubeCore &core, const MatmulPlan &plan) {
     return core.ahead > 0 ? core.ahead_block : plan.k_block;
 }
@@ -93,8 +92,8 @@ struct RowRun {
     uint32_t rows;
 };
 
-// The rows of an expert whose tokens belong to one part of a chunk: one run per source, in order of sources. Next walks
-// them once.
+// The rows of an expert whose tokens belong to one part of a chunk: one run of rows per source, in order of sources.
+// Next goes through them once.
 struct PartRows {
     uint64_t bounds; // GM int32[sources * parts + 1]: rows before those of each source and part, then all rows
     uint32_t sources;
@@ -121,7 +120,7 @@ struct PartRows {
         }
         return rows;
     }
-    // The next consecutive rows, at most `most`. Some rows must be left.
+    // The next consecutive rows of the part, at most `most`. There must be rows left.
     HPMOE_INLINE RowRun Next(uint32_t most) {
         RowRun run = {next.first, 0};
         while (run.rows < most) {
@@ -147,7 +146,7 @@ struct PartRows {
     }
 };
 
-// A product contracted over the rows of a part.
+// A product that is contracted over the rows of a part.
 template <typename In> struct PartTerm : Term<Contracted::Rows, Contracted::Rows, In> {
     PartRows part;
     uint32_t contraction;
@@ -155,7 +154,7 @@ template <typename In> struct PartTerm : Term<Contracted::Rows, Contracted::Rows
     HPMOE_INLINE uint32_t Contraction() const { return contraction; }
 };
 
-// Loads the rows of a run to L1, into an NZ of `length` rows, starting at its row `at`.
+// Loads the rows of a run to L1, into rows from `at` on of an NZ of `length` rows.
 template <typename In>
 HPMOE_INLINE void LoadRun(const LocalTensor<In> &to, const View<In> &tile, const RowRun &run, uint32_t at,
                           uint32_t length) {
@@ -193,8 +192,8 @@ HPMOE_INLINE void LoadStage(CubeCore &core, uint32_t stage, const MatmulStage<In
     SetFlag<HardEvent::MTE2_MTE1>(static_cast<int32_t>(stage));
 }
 
-// Loads the right operand of a product into L1 stages before the left operand exists: at most `stages` stages, each
-// with room for the left operand. The core's next product must be this one.
+// Loads the right operand of a product into at most `stages` L1 stages, before the left operand exists. Each stage also
+// has room for the left operand. The core's next product must be this one.
 template <Contracted X, Contracted W, typename In>
 HPMOE_ROUTINE void ReadAhead(CubeCore &core, const MatmulPlan &plan, const Term<X, W, In> &term, uint32_t stages) {
     const uint32_t mp = AlignUp(Min(plan.rows, term.Rows()), 16);
@@ -210,8 +209,8 @@ HPMOE_ROUTINE void ReadAhead(CubeCore &core, const MatmulPlan &plan, const Term<
     }
 }
 
-// Copies `k1` contraction fractals of x to L0A, starting at contraction index `k0`, from NZ to zZ. `rows` is the number of
-// rows of the NZ.
+// Copies `k1` contraction fractals of x, from contraction index `k0` on, from L1 (NZ) to L0A (zZ). `rows` is the number
+// of rows of the NZ.
 template <Contracted X, typename In>
 HPMOE_INLINE void LoadLeft(const LocalTensor<In> &a, const LocalTensor<In> &x, uint32_t mp, uint32_t rows, uint32_t k0,
                            uint32_t k1) {
@@ -228,7 +227,7 @@ HPMOE_INLINE void LoadLeft(const LocalTensor<In> &a, const LocalTensor<In> &x, u
     }
 }
 
-// Copies the same contraction fractals of w to L0B, from NZ to nZ.
+// Copies `k1` contraction fractals of w, from contraction index `k0` on, from L1 (NZ) to L0B (nZ).
 template <Contracted W, typename In>
 HPMOE_INLINE void LoadRight(const LocalTensor<In> &b, const LocalTensor<In> &w, uint32_t np, uint32_t rows, uint32_t k0,
                             uint32_t k1) {
@@ -242,11 +241,11 @@ HPMOE_INLINE void LoadRight(const LocalTensor<In> &b, const LocalTensor<In> &w, 
     }
 }
 
-// Number of rows that is passed to Mmad: with a single row, it would read x as a plain vector.
+// Number of rows that Mmad is given. For one row it is 16, because Mmad would otherwise read x as a plain vector.
 HPMOE_INLINE uint32_t CubeRows(uint32_t m) { return m == 1 ? 16 : m; }
 
-// Copies contraction range [k0, k0 + depth) of an L1 stage of `length` to L0 and adds its product to L0C. With `first`, the
-// sums start at zero; with `last`, L0C is handed over to Fixpipe.
+// Copies contraction range [k0, k0 + depth) of an L1 stage of length `length` to L0, and adds its product to L0C. With
+// `first`, the sums start at zero; with `last`, L0C is handed over to Fixpipe.
 template <Contracted X, Contracted W, typename In>
 HPMOE_INLINE void Accumulate(CubeCore &core, const MatmulStage<In> &from, const Term<X, W, In> &term, uint32_t length,
                              uint32_t k0, uint32_t depth, bool first, bool last) {
@@ -268,7 +267,7 @@ HPMOE_INLINE void Accumulate(CubeCore &core, const MatmulStage<In> &from, const 
     Mmad(Local<Sum<In>>(TPosition::CO1, 0, L0C_BYTES), a, b,
          MmadParams(static_cast<uint16_t>(rows), static_cast<uint16_t>(n), static_cast<uint16_t>(depth), last ? 3 : 2,
                     false, first));
-    // The next product would not see the sums of a product this small without a barrier.
+    // Without a barrier, the next product would not see the sums of a product as small as this.
     if ((rows / 16) * (n / 16) < 10) {
         PipeBarrier<PIPE_M>();
     }
@@ -292,7 +291,7 @@ HPMOE_INLINE void AccumulateNothing(CubeCore &core, uint32_t m, uint32_t n) {
     core.l0_stage ^= 1;
 }
 
-// Adds one product to L0C. Buffers keep alternating from one product to the next.
+// Adds one product to L0C. Consecutive products go on alternating between the two buffers of each kind.
 template <class AnyTerm>
 HPMOE_INLINE void AddTerm(CubeCore &core, AnyTerm term, const MatmulPlan &plan, bool first_term, bool last_term) {
     using In = typename AnyTerm::Element;
@@ -327,7 +326,7 @@ template <typename Out> struct FixpipeRounding { static constexpr QuantMode_t mo
 template <> struct FixpipeRounding<bfloat16_t> { static constexpr QuantMode_t mode = F322BF16; };
 template <> struct FixpipeRounding<half> { static constexpr QuantMode_t mode = F322F16; };
 
-// Stores L0C to `y`, rounded once. Unit flags let the next product start while Fixpipe still reads L0C.
+// Stores L0C to `y`, rounding once. Unit flags let the next product start while Fixpipe still reads L0C.
 template <typename In, typename Out>
 HPMOE_INLINE void StoreSums(const View<Out> &y, uint32_t m, uint32_t n, bool relu) {
     Fixpipe<Out, Sum<In>, CFG_ROW_MAJOR>(y.At(0, 0), Local<Sum<In>>(TPosition::CO1, 0, L0C_BYTES),
@@ -336,7 +335,7 @@ HPMOE_INLINE void StoreSums(const View<Out> &y, uint32_t m, uint32_t n, bool rel
                                                            FixpipeRounding<Out>::mode, 0, 1, 0, 0, 3));
 }
 
-// Adds the terms of one panel, in order.
+// Adds the products of all terms for one panel, in order.
 template <class First, class... More>
 HPMOE_INLINE void AddTerms(CubeCore &core, const MatmulPlan &plan, uint32_t row, bool first, const First &term,
                            const More &...more) {
@@ -347,8 +346,8 @@ HPMOE_INLINE void AddTerms(CubeCore &core, const MatmulPlan &plan, uint32_t row,
     }
 }
 
-// y = the sum of the products, added term by term, each in ascending k, in f32, or in i32 for bytes. Rows are computed in
-// panels of `plan.rows`. If the contraction is empty (over the rows of an expert that has none), y becomes zero.
+// y = the sum of the products, which are added term by term, each in ascending k, in f32, or in i32 for bytes. Rows are
+// computed in panels of `plan.rows` rows. If the contraction is empty (an expert without rows), y becomes zero.
 template <typename Out, class First, class... More>
 HPMOE_ROUTINE void Matmul(CubeCore &core, const View<Out> &y, const MatmulPlan &plan, const First &term,
                           const More &...more) {
@@ -366,8 +365,8 @@ HPMOE_ROUTINE void Matmul(CubeCore &core, const View<Out> &y, const MatmulPlan &
     }
 }
 
-// y += the sum of the products. A core adds to the same sums chunk by chunk, in order: each Fixpipe starts when the
-// previous one has ended.
+// y += the sum of the products. A core adds to the same sums chunk by chunk, in order, because each Fixpipe starts only
+// when the previous one has ended.
 template <class First, class... More>
 HPMOE_ROUTINE void MatmulOnto(CubeCore &core, const View<float> &y, const MatmulPlan &plan, const First &term,
                               const More &...more) {
@@ -387,8 +386,8 @@ HPMOE_ROUTINE void MatmulOnto(CubeCore &core, const View<float> &y, const Matmul
 }
 
 // Like MatmulOnto, for the rows of an expert in a chunk if launches choose the number of chunks: adds the sum of each
-// part to y, in order. A part of a larger chunk is a whole smaller chunk, so the sums don't depend on the number of
-// chunks.
+// part to y, part by part. A part of a larger chunk has the rows of a whole smaller chunk, so the sums don't depend on
+// the number of chunks.
 template <typename In>
 HPMOE_ROUTINE void MatmulOntoByParts(CubeCore &core, const View<float> &y, const MatmulPlan &plan,
                                      const Term<Contracted::Rows, Contracted::Rows, In> &term) {

@@ -5,7 +5,7 @@
 
 namespace hpmoe {
 
-// UB: tasks own [0, UB_TASKS); the rest, up to the scratch of AscendC's headers, belongs to the library.
+// UB: [0, UB_TASKS) belongs to tasks; the rest, up to the scratch of AscendC's headers, belongs to the library.
 constexpr uint32_t UB_LINES = 4;                               // pending signals
 constexpr uint32_t UB_END = 184 * 1024 - 256;                  // above it: scratch of AscendC's headers
 constexpr uint32_t UB_TASKS = UB_END - UB_LINES * BLOCK_BYTES; // above it: the signal lines
@@ -29,7 +29,7 @@ template <typename T> HPMOE_INLINE LocalTensor<T> Local(TPosition position, uint
     return LocalTensor<T>(position, address, bytes / static_cast<uint32_t>(sizeof(T)));
 }
 
-// Parameters for filling consecutive blocks with a value. A block has 32 bytes in L1, 512 bytes in L0.
+// Parameters for filling `blocks` consecutive blocks with a value. A block has 32 bytes in L1, and 512 bytes in L0.
 HPMOE_INLINE InitConstValueParams<int32_t> BlocksOf(uint32_t blocks, int32_t value) {
     InitConstValueParams<int32_t> fill;
     fill.repeatTimes = 1;

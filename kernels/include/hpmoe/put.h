@@ -1,4 +1,4 @@
-// Rows from this rank to a peer, through two halves of UB.
+// Puts: copies of rows from this rank to a peer, through two halves of UB.
 #pragma once
 
 #include "hpmoe/memory.h"
@@ -6,10 +6,10 @@
 
 namespace hpmoe {
 
-// All puts divide UB in the same way, and no task has this layout.
+// The layout of UB during a put, for VectorCore::Use. All puts divide UB in the same way, and no task has this layout.
 constexpr uint32_t PUT_LAYOUT = ~2u;
 
-// Rows as bytes: a put does not interpret what it copies.
+// Rows of a tensor as bytes, because a put does not interpret what it copies.
 struct ByteRows {
     uint64_t address;
     uint32_t bytes; // bytes of a row
@@ -21,7 +21,7 @@ template <typename T> HPMOE_INLINE ByteRows Bytes(const View<T> &view) {
     return ByteRows{view.address, view.cols * size, view.pitch * size};
 }
 
-// Loads `count` rows, starting at row `row`, into consecutive places in UB, each aligned to 32 bytes.
+// Loads `count` rows, from row `row` on, one after another into UB. Each row starts at a multiple of 32 bytes.
 HPMOE_INLINE void RowsIn(const LocalTensor<uint8_t> &ub, const ByteRows &from, uint64_t row, uint32_t count) {
     DataCopyPad(ub, Global<uint8_t>(from.address + row * from.pitch),
                 DataCopyExtParams(static_cast<uint16_t>(count), from.bytes, from.pitch - from.bytes, 0, 0),
@@ -35,7 +35,7 @@ HPMOE_INLINE void RowsOut(const ByteRows &to, uint64_t row, uint32_t count, cons
 
 HPMOE_INLINE LocalTensor<uint8_t> PutHalf(uint32_t half) { return Ub<uint8_t>(half * UB_HALF, UB_HALF); }
 
-// The (token, k) of a row of a piece that arrived; valid until the next put.
+// The (token, k) of row `row` of a piece that arrived. It is valid until the next put.
 HPMOE_INLINE int32_t Origin(uint32_t row) { return Ub<int32_t>(UB_ORIGINS, UB_TASKS - UB_ORIGINS).GetValue(row); }
 
 // Loads the (token, k) of `rows` rows into UB. The previous ones are no longer in use: a put that sends them ends with
@@ -45,7 +45,7 @@ HPMOE_INLINE void OriginsIn(uint64_t from, uint32_t rows) {
     RowsIn(Ub<uint8_t>(UB_ORIGINS, UB_TASKS - UB_ORIGINS), ByteRows{from, bytes, bytes}, 0, 1);
 }
 
-// Sends the (token, k) of a piece, whose rows were put before, to `origins` at the peer.
+// Sends the (token, k) of a piece's rows, which were put before, to `origins` on the peer.
 HPMOE_ROUTINE void PutOrigins(VectorCore &core, const Tile &piece, const View<int32_t> &origins) {
     HPMOE_EXPECTS(origins.rows == piece.rows && origins.cols == 1 && origins.pitch == 1);
     OriginsIn(core.Sent(piece), piece.rows);
@@ -55,7 +55,7 @@ HPMOE_ROUTINE void PutOrigins(VectorCore &core, const Tile &piece, const View<in
     RowsOut(ByteRows{origins.address, bytes, bytes}, 0, 1, Ub<uint8_t>(UB_ORIGINS, UB_TASKS - UB_ORIGINS));
 }
 
-// Sends rows `list[i] / per_row` of `from` to consecutive rows of `to`, on the piece's peer or on this rank.
+// Puts rows `list[i] / per_row` of `from` to consecutive rows of `to`, on the piece's peer, which may be this rank.
 HPMOE_ROUTINE void PutGathered(VectorCore &core, const Tile &piece, const ByteRows &from, uint64_t list,
                                uint32_t per_row, const ByteRows &to) {
     HPMOE_EXPECTS(from.bytes == to.bytes);
@@ -107,8 +107,9 @@ HPMOE_ROUTINE void PutScattered(VectorCore &core, const Tile &piece, const ByteR
     }
 }
 
-// After a scattering put: adds, to the counter of each block of `slots` slots on the peer, the number of rows that the
-// piece put into the block. Rows of a piece are in ascending order of (token, k). `first` is the chunk's first block.
+// Follows a scattering put. For each block of `slots` slots on the peer, adds the number of the piece's rows in that
+// block to the block's counter. A piece's rows are in ascending order of (token, k). `first` is the chunk's first
+// block.
 HPMOE_ROUTINE void SignalBlocks(VectorCore &core, const Tile &piece, uint32_t array, uint32_t first, uint32_t slots) {
     uint32_t begin = 0;
     uint32_t block = static_cast<uint32_t>(Origin(0)) / slots;

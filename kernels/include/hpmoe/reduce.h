@@ -1,6 +1,6 @@
 // Routines that reduce each row to one number.
 //
-// Each uses 64 lanes: lane l reduces columns l, l + 64, …; then the lanes are reduced.
+// Each uses 64 lanes: lane l reduces columns l, l + 64, …. Then the 64 results are reduced to one.
 #pragma once
 
 #include "hpmoe/rows.h"
@@ -36,7 +36,7 @@ HPMOE_ROUTINE void RowSum(uint32_t out_at, uint32_t values_at, uint32_t lanes_at
     SumRows(out_at, values_at, lanes_at, rows, cols);
 }
 
-// out[r] = Σ values[r][c] / cols.
+// out[r] = (Σ values[r][c]) / cols.
 HPMOE_ROUTINE void RowMean(uint32_t out_at, uint32_t values_at, uint32_t lanes_at, uint32_t rows, uint32_t cols) {
     const LocalTensor<float> out = UbFrom<float>(out_at);
     const LocalTensor<float> divisors = UbFrom<float>(lanes_at);
@@ -46,8 +46,8 @@ HPMOE_ROUTINE void RowMean(uint32_t out_at, uint32_t values_at, uint32_t lanes_a
     Div(out, out, divisors, static_cast<int32_t>(rows * NUMBER_PITCH));
 }
 
-// The largest (or smallest) number of each row. A lane keeps its number only if it is strictly larger (or smaller) than
-// the next one.
+// out[r] = the largest (or smallest) number of row r. A lane keeps its number only if it is strictly larger (or
+// smaller) than the next one.
 template <bool LARGEST>
 HPMOE_INLINE void Extremes(uint32_t out_at, uint32_t values_at, uint32_t lanes_at, uint32_t rows, uint32_t cols) {
     const LocalTensor<float> out = UbFrom<float>(out_at);

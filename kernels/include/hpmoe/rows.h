@@ -1,4 +1,4 @@
-// Routines on rows and columns of values in UB, which are passed as addresses.
+// Routines on rows and columns of values in UB, whose addresses are passed.
 #pragma once
 
 #include "hpmoe/vector.h"
@@ -7,12 +7,12 @@ namespace hpmoe {
 
 constexpr uint32_t MOST_STRIDE = 255; // most blocks from one repeat to the next
 
-// Rows that one call in mask form can process, one per repeat: a single row if the next one is too far away.
+// Number of rows that one call in mask form can process, one per repeat: one row if the distance of rows is too large.
 HPMOE_INLINE uint32_t RowsOfCall(uint32_t pitch) {
     return pitch / (LANES / LANE_BLOCKS) <= MOST_STRIDE ? MOST_REPEATS : 1;
 }
 
-// Blocks from one row to the next; unused if there is a single row.
+// Number of blocks from one row to the next; unused if there is only one row.
 HPMOE_INLINE uint8_t RowStride(uint32_t pitch) {
     return static_cast<uint8_t>(Min(pitch / (LANES / LANE_BLOCKS), MOST_STRIDE));
 }
@@ -41,7 +41,7 @@ HPMOE_ROUTINE void SpreadColumn(uint32_t out_at, uint32_t numbers_at, uint32_t r
     const LocalTensor<float> out = UbFrom<float>(out_at);
     const LocalTensor<float> numbers = UbFrom<float>(numbers_at);
     const uint32_t pitch = UbPitch(cols);
-    // As in WeightedSum.
+    // See WeightedSum.
     SetFlag<HardEvent::V_S>(0);
     WaitFlag<HardEvent::V_S>(0);
     for (uint32_t row = 0; row < rows; ++row) {
@@ -84,7 +84,7 @@ HPMOE_ROUTINE void ScaleRows(uint32_t out_at, uint32_t values_at, uint32_t numbe
     const LocalTensor<float> values = UbFrom<float>(values_at);
     const LocalTensor<float> numbers = UbFrom<float>(numbers_at);
     const uint32_t pitch = UbPitch(cols);
-    // As in WeightedSum.
+    // See WeightedSum.
     SetFlag<HardEvent::V_S>(0);
     WaitFlag<HardEvent::V_S>(0);
     for (uint32_t row = 0; row < rows; ++row) {

@@ -7,7 +7,7 @@ namespace hpmoe {
 
 HPMOE_INLINE uint64_t Now() { return static_cast<uint64_t>(GetSystemCycle()); }
 
-// Stores a structure of whole 64-bit words, in a cache line that only this core writes.
+// Stores a structure of 64-bit words, in a cache line that only this core writes.
 template <typename T> HPMOE_INLINE void Keep(uint64_t address, const T &value) {
     static_assert(sizeof(T) % 8 == 0, "structures of the ABI are whole 64-bit words");
     union {
@@ -27,9 +27,9 @@ HPMOE_INLINE uint64_t StampBytes(const HpmoeLaunch &launch) {
 
 HPMOE_INLINE void CompareClocks(CubeCore &) {}
 
-// Compares clocks: the first vector core of rank 0 and that of each other rank write to each other in turn and record
-// the times. This happens after all of their tiles, so that it does not change the tiles' times. Each word is waited
-// for, so none is pending afterwards.
+// Compares clocks: the first vector cores of rank 0 and of each other rank write words to each other alternately, and
+// record the times. They do so after all their tiles, so that the tiles' times don't change. Each word is waited for,
+// so none is pending afterwards.
 HPMOE_INLINE void CompareClocks(VectorCore &core) {
     const uint32_t rank = core.launch.rank;
     if (core.number != 0 || core.record.state != HPMOE_DONE) {
@@ -139,7 +139,7 @@ template <class Base> struct Stamped : Base {
     static HPMOE_INLINE uint32_t Cycles(uint64_t cycles) { return cycles < ~0u ? static_cast<uint32_t>(cycles) : ~0u; }
 };
 
-// A program whose tiles are time-stamped.
+// A program that records a time stamp for each tile.
 template <class Program> struct StampedProgram {
     template <class AnyCore> static HPMOE_INLINE bool Run(AnyCore &core, const Tile &tile) {
         core.Begin();
@@ -152,7 +152,7 @@ template <class Program> struct StampedProgram {
     }
 };
 
-// A route made by the kernel, time-stamped as a tile of a phase after all others.
+// A route that the kernel makes, with a time stamp as if it were a tile of a phase after all others.
 template <class Route> struct StampedRoute {
     static constexpr bool IN_KERNEL = Route::IN_KERNEL;
     static constexpr bool CHOOSES = Route::CHOOSES;

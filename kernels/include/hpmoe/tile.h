@@ -5,7 +5,7 @@
 
 namespace hpmoe {
 
-// Fields that don't apply to the space's kind are zero.
+// A tile of a phase. Fields that don't apply to the kind of its space are zero.
 struct Tile {
     uint32_t phase;
     uint32_t group;  // see HpmoeSpaceKind
@@ -21,8 +21,8 @@ struct Tile {
     uint32_t order; // sends: position of the first row in HpmoeLaunch.order
 };
 
-// The position of tile `t` of an entry. Items are grouped in bands of `band` items, and each band is walked column by
-// column, so that tiles that run at the same time share rows and columns. The last band may have fewer items.
+// The item and column of tile `t` of an entry. Items are grouped in bands of `band` items, and each band is processed
+// column by column, so that tiles that run at the same time share rows and columns. The last band may have fewer items.
 struct Place {
     uint32_t item;
     uint32_t column;
@@ -35,7 +35,7 @@ HPMOE_INLINE Place Swizzle(uint32_t t, uint32_t items, uint32_t columns, uint32_
     return Place{first + inside % height, inside / height};
 }
 
-// Pieces of a pair are cut at the boundaries of the receiver's row tiles of the same height.
+// Sets the rows of a piece. Pieces of a pair are cut at the boundaries of the receiver's row tiles of the same height.
 HPMOE_INLINE void CutPiece(Tile &tile, const HpmoePair &pair, uint32_t height) {
     const uint32_t at = static_cast<uint32_t>(pair.at);
     const uint32_t row_tile = at / height + tile.item;

@@ -1,4 +1,4 @@
-// Rows of tiles between global memory and UB, and routines on values in UB.
+// Routines that copy rows of tiles between global memory and UB, and routines on values in UB.
 //
 // In UB a value is f32, row by row; each row is aligned to ROW_ALIGN elements. The padding after a row's columns is
 // never stored.
@@ -13,7 +13,7 @@ constexpr uint32_t LANES = 64;      // f32 numbers in one repeat of a vector cal
 constexpr uint32_t LANE_BLOCKS = 8; // 32-byte blocks in one repeat
 constexpr uint32_t MOST_REPEATS = 255;
 
-// Two consecutive stages of a tile's rows in UB: one is filled or drained while the other is computed on.
+// Two consecutive stages of a tile's rows in UB. One is filled or drained while the other takes part in computation.
 template <typename T> struct Stages {
     uint32_t offset;
     uint32_t bytes; // bytes of one stage
@@ -25,7 +25,7 @@ template <typename T> struct Stages {
     HPMOE_INLINE LocalTensor<T> operator[](uint32_t stage) const { return Ub<T>(At(stage), bytes); }
 };
 
-// Rows of a tile that are computed at a time, and the stage that they use.
+// Rows of a tile that are computed at a time, with the stage that they use.
 struct Piece {
     uint32_t first;
     uint32_t rows;
@@ -40,20 +40,20 @@ HPMOE_INLINE Piece PieceOf(uint32_t rows, uint32_t height, uint32_t number) {
 
 HPMOE_INLINE uint32_t UbPitch(uint32_t cols) { return AlignUp(cols, ROW_ALIGN); }
 
-// Elements from one row to the next, in a value with one number per row.
+// Number of elements from one row to the next, in a value with one number per row.
 constexpr uint32_t NUMBER_PITCH = ROW_ALIGN;
 
-// Elements that a call in count form processes for this many rows.
+// Number of elements that a call in count form processes for `rows` rows.
 HPMOE_INLINE int32_t UbCount(uint32_t rows, uint32_t cols) { return static_cast<int32_t>(rows * UbPitch(cols)); }
 
-// Elements from one row to the next of a tile in UB: as in values, except that rows of bytes are aligned to 32
-// elements.
+// Number of elements from one row to the next of a tile in UB: as in values, except that rows of bytes are aligned to
+// 32 elements.
 template <typename T> HPMOE_INLINE uint32_t TilePitch(uint32_t cols) {
     constexpr uint32_t BLOCK_ELEMENTS = BLOCK_BYTES / static_cast<uint32_t>(sizeof(T));
     return AlignUp(cols, BLOCK_ELEMENTS > ROW_ALIGN ? BLOCK_ELEMENTS : ROW_ALIGN);
 }
 
-// Unused blocks of 32 bytes between rows in UB: by itself, a copy would align f32 rows to eight elements.
+// Number of unused 32-byte blocks between rows in UB. Without them, a copy would align f32 rows to eight elements only.
 template <typename T> HPMOE_INLINE uint32_t UbGap(uint32_t cols) {
     const uint32_t size = static_cast<uint32_t>(sizeof(T));
     return TilePitch<T>(cols) * size / BLOCK_BYTES - CeilDiv(cols * size, BLOCK_BYTES);
@@ -78,7 +78,7 @@ HPMOE_INLINE void StoreRows(const View<T> &to, uint32_t first, uint32_t rows, co
                                   (to.pitch - to.cols) * size, 0));
 }
 
-// Whether a row belongs to an empty slot; `ids` has one id per row.
+// Whether row `row` belongs to an empty slot. `ids` has one id per row.
 HPMOE_INLINE bool EmptySlot(uint64_t ids, uint32_t row) { return Word<int32_t>(ids, row) < 0; }
 
 // Sets rows of empty slots to zero, because nothing was sent to them. Without ids, no slot is empty.
@@ -143,7 +143,7 @@ HPMOE_ROUTINE void WeightedSum(uint32_t out_at, uint32_t values_at, uint32_t wei
     }
 }
 
-// out[i] = values[i], bit by bit. Adding or multiplying by a neutral element would not preserve NaN.
+// out[i] = values[i], with all bits. Adding or multiplying by a neutral element would not preserve NaN.
 HPMOE_ROUTINE void CopyValues(uint32_t out_at, uint32_t values_at, int32_t count) {
     const LocalTensor<float> out = UbFrom<float>(out_at);
     const LocalTensor<float> values = UbFrom<float>(values_at);

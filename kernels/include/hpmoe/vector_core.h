@@ -6,7 +6,7 @@
 
 namespace hpmoe {
 
-// Between tiles these flags are set; each says that a buffer may be overwritten:
+// Flags that are set between tiles. Each says that a buffer may be overwritten:
 //   V_MTE2 0, 1       an input stage of a vector task     MTE3_V 0, 1  an output stage
 //   MTE3_MTE2 0, 1    a half of a put                     MTE3_S 0 .. 3  a signal line
 struct VectorCore : Core {
@@ -48,8 +48,8 @@ struct VectorCore : Core {
         return true;
     }
 
-    // Gives UB to the next task, after everything that uses the last task's buffers has ended. The first call also
-    // waits until counters are cleared.
+    // Gives UB to the next task, after all uses of the previous task's buffers have ended. The first call also waits
+    // until counters are cleared.
     HPMOE_INLINE void Use(uint32_t next) {
         if (layout != next) {
             PipeBarrier<PIPE_ALL>();
@@ -57,15 +57,15 @@ struct VectorCore : Core {
         }
     }
 
-    // Hands the core over to an external operator: all pipes are idle, and no flag except those of signal lines is set.
+    // Hands the core over to an external operator. All pipes are idle, and no flag is set except those of signal lines.
     HPMOE_INLINE void Lend() {
         AwaitStages();
         PipeBarrier<PIPE_ALL>();
         layout = NOBODY;
     }
 
-    // Takes the core back. The operator may have used the flags of stages: each pipe has passed its last wait for a
-    // flag before it is set again.
+    // Takes the core back from an external operator, which may have used the flags of stages. Each pipe has passed its
+    // last wait for a flag before the flag is set again.
     HPMOE_INLINE void TakeBack() {
         SetAtomicNone();
         ResetMask();
@@ -75,8 +75,8 @@ struct VectorCore : Core {
 
     // Waits until this core's writes to its own rank are in global memory, before it signals.
     HPMOE_INLINE void Fence() { PipeBarrier<PIPE_MTE3>(); }
-    // Waits until this core's puts have arrived, before it signals a peer. It follows every put that is signalled, so
-    // that the buffer of (token, k) is free for the next put.
+    // Waits until this core's puts have arrived, before it signals a peer. Every put that is signalled is followed by
+    // this fence, so that the buffer of (token, k) is free for the next put.
     HPMOE_INLINE void FencePeer() { PipeBarrier<PIPE_ALL>(); }
 
     HPMOE_INLINE void Signal(uint32_t array, uint32_t index, uint32_t amount) {
@@ -92,8 +92,8 @@ struct VectorCore : Core {
         Release();
     }
 
-    // Waits until a peer has started this launch, so that its buffers and counters may be written. False: leave at
-    // once.
+    // Waits until a peer has started this launch, so that its buffers and counters may be written. Returns false if the
+    // core must leave.
     HPMOE_INLINE bool AwaitReady(uint32_t peer) {
         if (ready.Has(peer)) {
             return true;
@@ -112,8 +112,8 @@ struct VectorCore : Core {
         Release();
     }
 
-    // Tells every rank that this one no longer reads its memory of a chunk. One core writes all of these words, so that
-    // no word overtakes an earlier one.
+    // Tells every rank that this one no longer reads its memory of a chunk. One core writes all these words, so that no
+    // word overtakes an earlier one.
     HPMOE_INLINE void FreeChunk(uint32_t chunk) {
         FencePeer();
         for (uint32_t rank = 0; rank < launch.ranks; ++rank) {
@@ -121,9 +121,9 @@ struct VectorCore : Core {
         }
     }
 
-    // Waits until the tokens of a row tile have arrived; `array` counts each token `per_row` times. A token is stored
-    // under the first of this rank's experts that it goes to, in row tiles of `height` once-sent rows. False: leave at
-    // once.
+    // Waits until the tokens of a row tile have arrived. `array` counts each token `per_row` times. A token is stored
+    // under the first of this rank's experts that it goes to, in row tiles of `height` once-sent rows. Returns false if
+    // the core must leave.
     HPMOE_ROUTINE bool AwaitTokens(const Tile &tile, uint32_t array, uint32_t space, uint32_t height,
                                    uint32_t per_row) {
         const uint64_t list = RowsOnce(tile);
@@ -147,7 +147,7 @@ struct VectorCore : Core {
         return true;
     }
 
-    // Leaves because there is no route. Every rank finds this out by itself; core 0 signals it to this rank's other
+    // Leaves because there is no route. Every rank finds this out by itself; core 0 signals it to the rank's other
     // cores, which wait for the route.
     HPMOE_INLINE void LeaveUnrouted() {
         record.state = HPMOE_UNROUTED;
@@ -191,8 +191,8 @@ struct VectorCore : Core {
         }
     }
 
-    // Refuses the launch. Matrix cores and peers may not see the reason and may have begun to wait, so this core tells
-    // them to leave.
+    // Refuses the launch. Matrix cores and peers may not see the reason and may already wait, so this core tells them
+    // to leave.
     HPMOE_INLINE void Refuse() {
         if (number != 0) {
             return;
@@ -207,8 +207,8 @@ struct VectorCore : Core {
         PipeBarrier<PIPE_ALL>();
     }
 
-    // Writes a rank's abort word. Several cores may do so at once, so all of them, including matrix cores, write the
-    // same line. No signal follows.
+    // Writes the abort word of a rank. Several cores, including matrix cores, may do so at once, so all of them write
+    // the same line. No signal follows.
     HPMOE_INLINE void TellToLeave(uint32_t rank) {
         const LocalTensor<int32_t> words = Write(1, BLOCK_BYTES / sizeof(int32_t));
         DataCopy(Global<int32_t>(Heap(rank) + launch.abort), words, BLOCK_BYTES / sizeof(int32_t));
@@ -219,7 +219,7 @@ struct VectorCore : Core {
         return Ub<int32_t>(UB_TASKS + which * BLOCK_BYTES, BLOCK_BYTES);
     }
 
-    // Writes a value to the first words of the next signal line, once the last copy from that line has ended.
+    // Writes a value to the first `count` words of the next signal line, once the last copy from that line has ended.
     HPMOE_INLINE LocalTensor<int32_t> Write(int32_t value, uint32_t count = 1) {
         const int32_t id = static_cast<int32_t>(line);
         const LocalTensor<int32_t> words = Line(line);

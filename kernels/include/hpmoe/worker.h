@@ -1,4 +1,4 @@
-// How a core works through its queue.
+// How a core processes its queue.
 #pragma once
 
 #include "hpmoe/cube.h"
@@ -19,7 +19,7 @@ struct Group {
     uint32_t expert; // local expert, if the space's groups have one
 };
 
-// The group of an entry for a peer.
+// The group of an entry that belongs to a peer.
 HPMOE_INLINE Group GroupOf(const Core &core, const HpmoeDescriptor &entry, uint32_t peer) {
     if (entry.kind == HPMOE_BLOCKS || entry.kind == HPMOE_CHUNKS) {
         return Group{entry.chunk, 0};
@@ -68,7 +68,7 @@ HPMOE_INLINE Tile Resolve(const Core &core, const HpmoeDescriptor &entry, const 
     return tile;
 }
 
-// The turns of a group's pieces.
+// Divides the pieces of a group into turns.
 HPMOE_INLINE PieceTurns TurnsOf(const Core &core, const HpmoeDescriptor &entry, uint32_t group, uint32_t pieces,
                                 uint32_t height) {
     const HpmoePair pair = PairOf(core, entry.kind, group);
@@ -76,8 +76,8 @@ HPMOE_INLINE PieceTurns TurnsOf(const Core &core, const HpmoeDescriptor &entry, 
     return PiecesOf(PairTurnsOf(at, at + static_cast<uint32_t>(pair.rows), entry.turn), pieces, height);
 }
 
-// The number of tiles from a core's tile to its tile in the next round. `in_round` is the tile's position in its round,
-// and is updated to that in the next round.
+// Number of tiles from a core's tile to its tile in the next round. `in_round` is the position of the core's tile in
+// its round, and is updated to the position in the next round.
 HPMOE_INLINE uint32_t NextRound(const HpmoeDescriptor &entry, uint32_t &in_round) {
     const uint32_t from = in_round;
     in_round += in_round < entry.rotation ? entry.core_count - entry.rotation : -entry.rotation;
@@ -87,7 +87,7 @@ HPMOE_INLINE uint32_t NextRound(const HpmoeDescriptor &entry, uint32_t &in_round
 // Maximum number of entries that a matrix core reads while it holds a tile. Other cores wait for that tile, so the number is small.
 constexpr uint32_t ENTRIES_AHEAD = 8;
 
-// Runs a tile. False: leave.
+// Runs a tile. Returns false if the core must leave.
 template <class Program, class AnyCore> HPMOE_INLINE bool RunTile(AnyCore &core, const Tile &tile) {
     core.Enter(tile);
     if (!Program::Run(core, tile)) {
@@ -97,7 +97,7 @@ template <class Program, class AnyCore> HPMOE_INLINE bool RunTile(AnyCore &core,
     return true;
 }
 
-// Runs the tile that a core holds, if it holds one.
+// Runs the tile that a core holds, if it holds one. Returns false if the core must leave.
 template <class Program, class AnyCore> HPMOE_ROUTINE bool RunHeld(AnyCore &core) {
     if constexpr (AnyCore::HOLDS) {
         const bool going = !core.holds || RunTile<Program>(core, core.held);
@@ -108,8 +108,8 @@ template <class Program, class AnyCore> HPMOE_ROUTINE bool RunHeld(AnyCore &core
     }
 }
 
-// Takes the next tile. A vector core runs it. A matrix core runs the tile that it holds and then holds the new one: its
-// first weights are loaded while the held tile ends and while the core searches for the tile after it.
+// Takes the next tile. A vector core runs it. A matrix core runs the tile that it holds and then holds the new one,
+// whose first weights are loaded while the previous tile ends and while the core searches for the tile after it.
 template <class Program, class AnyCore> HPMOE_INLINE bool Take(AnyCore &core, const Tile &tile) {
     if constexpr (AnyCore::HOLDS) {
         if (!RunHeld<Program>(core)) {
@@ -125,7 +125,7 @@ template <class Program, class AnyCore> HPMOE_INLINE bool Take(AnyCore &core, co
     }
 }
 
-// Moves on to another entry. False: leave.
+// Goes on to the next entry. Returns false if the core must leave.
 template <class Program, class AnyCore> HPMOE_INLINE bool Pass(AnyCore &core) {
     if constexpr (AnyCore::HOLDS) {
         if (core.holds) {
@@ -138,7 +138,7 @@ template <class Program, class AnyCore> HPMOE_INLINE bool Pass(AnyCore &core) {
     return true;
 }
 
-// The number of a group's first tile in the phase's count of tiles, by which tiles are dealt to cores.
+// Number of a group's first tile in the numbering of the phase's tiles, which deals tiles to cores.
 HPMOE_INLINE uint32_t CountOf(const Core &core, const HpmoeDescriptor &entry, const HpmoeSpace &space,
                               const Group &group) {
     const uint32_t start = Word<uint32_t>(core.launch.starts, entry.phase);
@@ -151,14 +151,14 @@ HPMOE_INLINE uint32_t TilesOf(const HpmoeDescriptor &entry, const HpmoeSpace &sp
     return static_cast<uint32_t>(Word<int32_t>(space.first_items, group.number + 1) - first) * entry.columns;
 }
 
-// A turn of a group.
+// One turn of a group.
 struct Turn {
     uint32_t number;
     bool left; // whether the group has tiles in later turns
 };
 
-// Runs this core's tiles in a group's turn, at most one per round. Many groups have no tile for a given core. False:
-// leave.
+// Runs this core's tiles in one turn of a group, at most one per round. Many groups have no tile for a given core.
+// Returns false if the core must leave.
 template <class Program, class AnyCore>
 HPMOE_INLINE bool WalkGroup(AnyCore &core, const HpmoeDescriptor &entry, const HpmoeSpace &space, const Group &group,
                             Turn &turn) {
@@ -176,12 +176,12 @@ HPMOE_INLINE bool WalkGroup(AnyCore &core, const HpmoeDescriptor &entry, const H
     const uint32_t end = pieces.Begin(turn.number + 1);
     const uint32_t tiles = end * entry.columns;
     turn.left = end < items;
-    // The count continues from group to group, roughly in the order of queues, so that cores get equal shares whatever
-    // the routing.
+    // The numbering goes on from group to group, roughly in the order of queues, so that cores get equal shares for any
+    // routing.
     const uint32_t core_number = core.number - entry.core_first;
     const uint32_t base = CountOf(core, entry, space, group) + skipped;
-    // Each round has one tile for each core. The deal moves on by `rotation` cores per round, so that tiles one round
-    // apart, which may be equally short, go to different cores.
+    // Each round has one tile for each core. The deal moves on by `rotation` cores per round, so that tiles at the same
+    // position of consecutive rounds, which may be equally short, go to different cores.
     const uint32_t round = base / entry.core_count;
     const uint32_t moved = round % entry.core_count * entry.rotation % entry.core_count;
     uint32_t in_round = (core_number + entry.core_count - moved) % entry.core_count;
@@ -194,9 +194,9 @@ HPMOE_INLINE bool WalkGroup(AnyCore &core, const HpmoeDescriptor &entry, const H
         return true;
     }
     core.record.entries += 1;
-    // Row tiles are walked starting with the rank's own rows, which are complete first; so ranks also send results to
-    // different peers at a time. A tile that begins with rows of the previous rank, which arrive last, comes last. If the
-    // entry has an arrival turn, row tiles are walked in arrival order instead.
+    // Row tiles are processed starting with the rank's own rows, which are complete first. Ranks then also send results
+    // to different peers at a time. A tile that starts with rows of the previous rank, which arrive last, comes last.
+    // If the entry has an arrival turn, row tiles are processed in the order in which their rows arrive instead.
     uint32_t own = 0;
     const bool by_arrival = entry.kind == HPMOE_ROW_TILES && entry.arrival_turn != 0;
     if (entry.kind == HPMOE_ROW_TILES && !by_arrival) {
@@ -224,7 +224,7 @@ HPMOE_INLINE bool WalkGroup(AnyCore &core, const HpmoeDescriptor &entry, const H
     return true;
 }
 
-// The groups of an entry, by position: one per peer.
+// The groups of an entry, one per peer, by position.
 struct PeerGroups {
     const Core &core;
     const HpmoeDescriptor &entry;
@@ -238,8 +238,8 @@ struct PeerGroups {
 
     HPMOE_INLINE bool Ascends() const { return entry.peer_step == 1; }
 
-    // The end of the run of positions, from `place` on, along which the count of tiles is continuous: it ends where
-    // peers wrap around.
+    // End of the run of positions, from `place` on, along which the numbering of tiles is continuous: the run ends
+    // where peers wrap around.
     HPMOE_INLINE uint32_t RunEnd(uint32_t place) const {
         const uint32_t peer = Peer(place);
         return Min(entry.peers, place + (Ascends() ? core.launch.ranks - peer : peer + 1));
@@ -249,7 +249,7 @@ struct PeerGroups {
 
     HPMOE_INLINE uint32_t Tiles(uint32_t place) const { return TilesOf(entry, space, At(place)); }
 
-    // The first position in [place, end), inside one run, with a tile for this core; `end` if there is none. Uses
+    // First position in [place, end), inside one run, with a tile for this core; `end` if there is none. Found by
     // binary search.
     HPMOE_INLINE uint32_t NextOfRun(uint32_t place, uint32_t end) const {
         const uint32_t own = core.number - entry.core_first, cores = entry.core_count;
@@ -275,8 +275,8 @@ struct PeerGroups {
                 return end;
             }
         }
-        // Find the last position whose count is at most `number` if counts ascend, or the first such position if they
-        // descend.
+        // Finds the last position whose number is at most `number` if numbers ascend, or the first such position if
+        // they descend.
         uint32_t low = place + 1, high = end;
         while (low < high) {
             const uint32_t middle = low + (high - low) / 2;
@@ -289,7 +289,7 @@ struct PeerGroups {
         return Ascends() ? low - 1 : low;
     }
 
-    // The first position from `place` on with a tile for this core; the number of positions if there is none.
+    // First position from `place` on with a tile for this core; the number of positions if there is none.
     HPMOE_INLINE uint32_t Next(uint32_t place) const {
         while (place < entry.peers) {
             const uint32_t end = RunEnd(place);
@@ -302,8 +302,8 @@ struct PeerGroups {
     }
 };
 
-// Walks the groups of an entry's peers. If peers take turns, each pass walks one turn of every peer that has tiles
-// left; otherwise, only groups with tiles for this core are walked. False: leave.
+// Processes the groups of an entry's peers. If peers take turns, each pass processes one turn of every peer that has
+// tiles left; otherwise, only groups with tiles for this core are processed. Returns false if the core must leave.
 template <class Program, class AnyCore>
 HPMOE_INLINE bool WalkPeers(AnyCore &core, const HpmoeDescriptor &entry, const HpmoeSpace &space) {
     const PeerGroups groups = {core, entry, space};
@@ -334,7 +334,7 @@ HPMOE_INLINE bool WalkPeers(AnyCore &core, const HpmoeDescriptor &entry, const H
     return true;
 }
 
-// Runs this core's tiles of an entry. A matrix core's entries have one group. False: leave.
+// Runs this core's tiles of an entry. A matrix core's entries have one group. Returns false if the core must leave.
 template <class Program, class AnyCore> HPMOE_INLINE bool WalkEntry(AnyCore &core, const HpmoeDescriptor &entry) {
     HPMOE_EXPECTS(entry.peers > 0 && entry.peers <= core.launch.ranks && entry.peer_step < core.launch.ranks);
     const HpmoeSpace space = Load<HpmoeSpace>(core.launch.spaces + entry.space * sizeof(HpmoeSpace));

@@ -1,4 +1,4 @@
-// Row tiles in the order in which their rows are complete if all ranks send in turns: see route/arrival_order.rs.
+// The order in which row tiles become complete if all ranks send in turns; see route/arrival_order.rs.
 #pragma once
 
 #include "hpmoe/routing/spaces.h"
@@ -6,15 +6,16 @@
 
 namespace hpmoe {
 
-// The rows of one expert from each rank, `stride` words from one rank to the next, and the expert's row tiles.
+// The row tiles of one expert, and the rows that each rank sends to it: `stride` words from one rank's number to the
+// next.
 struct ArrivalOrder {
     LocalTensor<int32_t> rows;
     uint32_t stride, ranks, own, height, turn, tiles;
     uint32_t keys;   // for each tile: the last turn that it waits for, then the distance to the sending rank
     uint32_t sorted; // keys in ascending order, then their tiles
 
-    // The key of a tile if it waited only for this source: the later turn of the tile's first and last row from it,
-    // then its distance.
+    // The key that a tile would have if it waited for this source only: the later of the turns of its first and its
+    // last row from the source, then the source's distance.
     HPMOE_INLINE int32_t Key(uint32_t source, const PairTurns &turns, uint32_t tile) const {
         const uint32_t last = Min(turns.end, (tile + 1) * height) - 1;
         const uint32_t begun = tile * height < turns.start ? turns.start : tile * height;
@@ -45,8 +46,8 @@ struct ArrivalOrder {
         return static_cast<uint32_t>(rows.GetValue(source * stride));
     }
 
-    // Goes through the turns, and in each turn through the sources, so that tiles are found in order or, if a turn is
-    // shorter than a tile, nearly in order.
+    // Finds the tiles, turn by turn and in each turn source by source. They are then in order or, if a turn is shorter
+    // than a tile, nearly in order.
     HPMOE_INLINE void Sort() const {
         uint32_t before = 0; // rows of the sources before this rank
         for (uint32_t source = 0; source < own; ++source) {
@@ -59,7 +60,7 @@ struct ArrivalOrder {
                 const uint32_t source = (own + far) % ranks;
                 first = source == 0 ? 0 : first;
                 const PairTurns turns = PairTurnsOf(first, first + RowsOf(source), turn);
-                // The rows of this turn. The first turn also has those at the end.
+                // The rows of this turn. The first turn also has the rows at both ends.
                 const uint32_t later = turns.whole + (number + turns.at_first) * turn;
                 const uint32_t from = number == 0 ? first : later - turn;
                 done = Take(source, turns, from, Min(later, turns.behind), done);
@@ -71,7 +72,7 @@ struct ArrivalOrder {
         }
     }
 
-    // Inserts each tile that has some of these rows and waits for this source last, once. Returns the number of
+    // Inserts, once, each tile that has rows in [from, to) and waits longest for this source. Returns the number of
     // inserted tiles.
     HPMOE_INLINE uint32_t Take(uint32_t source, const PairTurns &turns, uint32_t from, uint32_t to,
                                uint32_t done) const {

@@ -1,11 +1,11 @@
-// The wait of every core before the first task that needs the route.
+// The wait of every core for the route, before its first task that needs the route.
 #pragma once
 
 #include "hpmoe/worker.h"
 
 namespace hpmoe {
 
-// Changes the launch to another number of chunks, one of its choices.
+// Changes the launch to another number of chunks, which is one of its choices.
 HPMOE_ROUTINE void TakeChunks(Core &core, uint32_t chunks) {
     uint64_t launch = core.launch.choices;
     for (uint32_t fewer = 1; fewer < chunks; fewer *= 2) {
@@ -15,7 +15,7 @@ HPMOE_ROUTINE void TakeChunks(Core &core, uint32_t chunks) {
     core.record.chunks = chunks;
 }
 
-// Waits until all tables are made. Another core may have waited for them before. False: leave at once.
+// Waits until all tables are made; another core may have waited for them before. Returns false if the core must leave.
 template <bool CHOOSES = false, class AnyCore> HPMOE_INLINE bool AwaitRoute(AnyCore &core) {
     const HpmoeRouting from = Load<HpmoeRouting>(core.launch.routing);
     core.record.phase = from.phases;
@@ -29,7 +29,7 @@ template <bool CHOOSES = false, class AnyCore> HPMOE_INLINE bool AwaitRoute(AnyC
             TakeChunks(core, Word<uint32_t>(core.launch.starts, from.phases));
         }
     }
-    // If this rank sends fewer slots than it has, some slot is empty, and tasks check ids.
+    // If this rank sends fewer rows than it has slots, some slot is empty, and tasks check ids.
     const uint32_t pairs = core.launch.ranks * core.launch.local_experts;
     const HpmoePair last = Load<HpmoePair>(core.launch.sends + (pairs - 1) * sizeof(HpmoePair));
     const int32_t sent = from.sent != 0 ? Word<int32_t>(from.sent, 0) : last.order + last.rows;

@@ -1,7 +1,7 @@
 // How a launch chooses its number of chunks: the smallest for which each rank has room for its rows of every chunk.
 //
-// Ranks count the rows of the largest number of chunks. A chunk of a smaller number is made up of several of these
-// counted chunks, so that every rank finds the same number from the counts that it has, without another exchange.
+// Ranks count rows for the largest number of chunks. A chunk of a smaller number consists of several of these counted
+// chunks. So all ranks find the same number of chunks from the counts that they have, without another exchange.
 #pragma once
 
 #include "hpmoe/routing/await.h"
@@ -18,8 +18,8 @@ HPMOE_INLINE uint32_t Reversed(uint32_t number, uint32_t end) {
     return reversed;
 }
 
-// The rows that each rank receives of each counted chunk: a row of `pitch` words for each chunk. Chunks are in the
-// order of their bit-reversed numbers. So adding the second half of the rows to the first yields the rows for half as
+// Computes the rows that each rank receives in each counted chunk: `pitch` words per chunk. Chunks are in the order of
+// their bit-reversed numbers. Adding the second half of the chunks to the first half then yields the rows for half as
 // many chunks, again in bit-reversed order.
 template <class Share>
 HPMOE_INLINE void RowsOfChunks(const VectorCore &core, const Share &route, const RouteLists &lists, uint32_t out,
@@ -48,7 +48,7 @@ HPMOE_INLINE void RowsOfChunks(const VectorCore &core, const Share &route, const
     Lists{route.most_chunks * pitch}.Minus(out, out, before);
 }
 
-// The smallest number of chunks for which there is room; the largest number if there is none.
+// The smallest number of chunks for which there is room; the largest number if there is room for none.
 template <class Share>
 HPMOE_INLINE uint32_t LeastChunks(const VectorCore &core, const Share &route, const RouteLists &lists) {
     const uint32_t rows = lists[FIRST], over = lists[SCRATCH];
@@ -67,11 +67,11 @@ HPMOE_INLINE uint32_t LeastChunks(const VectorCore &core, const Share &route, co
     return chunks;
 }
 
-// Makes the counts for `chunks` chunks, by halving the number of chunks repeatedly.
+// Makes the counts for `chunks` chunks, by halving the number of chunks again and again.
 template <class Share> HPMOE_INLINE void MergeChunks(const Share &route, const RouteLists &lists, uint32_t chunks) {
     const uint32_t from = lists[SCRATCH], even = lists[SCRATCH + 1], odd = lists[SCRATCH + 2];
     const uint32_t half = route.most_chunks / 2;
-    // Word chunk * counted + column is the sum of that word of chunks 2 * chunk and 2 * chunk + 1.
+    // Word chunk * counted + column becomes the sum of the words of chunks 2 * chunk and 2 * chunk + 1.
     const RouteLists first = lists.Of(half * route.counted);
     first.Quotient(from, route.counted);
     first.Scaled(from, from, static_cast<int32_t>(route.counted) * 4);
@@ -88,7 +88,7 @@ template <class Share> HPMOE_INLINE void MergeChunks(const Share &route, const R
     }
 }
 
-// Chooses the number of chunks, and changes the counts and the launch to it.
+// Chooses the number of chunks, and changes the counts and the launch to that number.
 template <class Share> HPMOE_ROUTINE void ChooseChunks(VectorCore &core, Share &route, RouteLists &lists) {
     const uint32_t chunks = LeastChunks(core, route, lists);
     if (chunks < route.most_chunks) {

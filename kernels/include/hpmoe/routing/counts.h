@@ -1,17 +1,17 @@
 // The second step of a route: every core sends its counts to every rank, and sums the counts of all ranks.
 //
 // A count shows by itself that it has arrived. It is never zero, and its sign alternates each time its word is written,
-// which is every second launch. So no fence, ready word or counter is needed. The table of counts has two halves: a rank
-// writes the counts of a launch after it has read all counts of the launch before, which are in the other half. By then,
-// no rank still reads the counts that it overwrites.
+// which is every second launch. So no fence, ready word or counter is needed. The table of counts has two halves, which
+// launches use alternately. A rank writes its counts of a launch after it has read all counts of the launch before, in
+// the other half. By then, no rank still reads the counts that it overwrites.
 #pragma once
 
 #include "hpmoe/routing/share.h"
 
 namespace hpmoe {
 
-// Copies words from UB to every rank's heap, `to` bytes from its beginning, starting with this rank's. Only the address
-// of the peer's heap differs from copy to copy, so each copy loads one value.
+// Copies words from UB to the heaps of all ranks, starting with this rank's, at offset `to` in bytes. Copies differ
+// only in the address of the peer's heap, so each copy loads one value.
 HPMOE_ROUTINE void PutToRanks(const VectorCore &core, uint64_t to, uint32_t from, const DataCopyExtParams &copy) {
     uint32_t peer = core.launch.rank;
     for (uint32_t i = 0; i < core.launch.ranks; ++i) {
@@ -20,8 +20,8 @@ HPMOE_ROUTINE void PutToRanks(const VectorCore &core, uint64_t to, uint32_t from
     }
 }
 
-// The exchange of one word per rank instead of counts: the digest of its placement, or the number of the launch that
-// kept its route.
+// The state for an exchange of one word per rank instead of counts: the digest of the rank's placement, or the number
+// of the launch that kept its route.
 template <class Share> HPMOE_INLINE Share Digests(const VectorCore &core, const Share &route) {
     Share digests = route;
     digests.from.counts = route.from.digests;
@@ -30,7 +30,7 @@ template <class Share> HPMOE_INLINE Share Digests(const VectorCore &core, const 
     return digests;
 }
 
-// Sends a number to all ranks, in the form and at the place of this rank's first count.
+// Sends a number to all ranks as if it were this rank's first count.
 template <class Share> HPMOE_ROUTINE void PutNumber(const VectorCore &core, const Share &route, uint32_t number) {
     Ints(UB_TOTALS).SetValue(0, (static_cast<int32_t>(number) + 1) * route.sign);
     SetFlag<HardEvent::S_MTE3>(4);
@@ -62,7 +62,7 @@ template <class Share> HPMOE_ROUTINE void PutCounts(VectorCore &core, const Shar
     }
 }
 
-// The minimum of `rows` rows of `pitch` words, each word times a sign, with the precision of f32. Rows are folded into
+// The minimum of `rows` rows of `pitch` words, each word times `sign`, with the precision of f32. Rows are folded into
 // `to`, then each 64 lanes of the result, then their minima. Waits for the vector unit before it returns.
 HPMOE_ROUTINE float LeastOf(uint32_t from, uint32_t rows, uint32_t pitch, uint32_t to, int32_t sign) {
     const LocalTensor<int32_t> out = Ints(to);
@@ -104,7 +104,7 @@ HPMOE_ROUTINE float LeastOf(uint32_t from, uint32_t rows, uint32_t pitch, uint32
     return numbers.GetValue(0);
 }
 
-// The counts of some ranks in UB, a row of `pitch` words for each rank.
+// The counts of several ranks in UB, in a row of `pitch` words per rank.
 struct CountRows {
     uint32_t at;
     uint32_t words; // words in a row
@@ -114,7 +114,7 @@ struct CountRows {
     HPMOE_INLINE CountRows(uint32_t begin, uint32_t columns)
         : at(begin), words(columns), pitch(AlignUp(columns, BLOCK_WORDS)), most((UB_KEPT - begin) / (pitch * 4)) {}
 
-    // Like this, but leaves a third of the room for folding rows.
+    // These rows with fewer ranks, so that a third of the room is left for folding rows.
     HPMOE_INLINE CountRows ToFold() const {
         CountRows rows = *this;
         rows.most = most * 2 / 3;
@@ -123,13 +123,13 @@ struct CountRows {
     HPMOE_INLINE uint32_t Row(uint32_t row) const { return at + row * pitch * 4; }
     HPMOE_INLINE uint32_t Folded() const { return Row(most); }
 
-    // Loads the counts of `rows` ranks from `rank` on; those that have arrived are positive.
+    // Loads the counts of `rows` ranks, from `rank` on. Counts of this launch are then positive.
     template <class Share>
     HPMOE_INLINE void LoadRanks(const Share &route, uint32_t part, uint32_t rank, uint32_t rows) const {
         LoadSigned(route, part, rank, rows);
         Lists{rows * pitch}.Scaled(at, at, route.sign);
     }
-    // Like LoadRanks, but counts keep the sign of the launch.
+    // Like LoadRanks, but counts keep their signs.
     template <class Share>
     HPMOE_ROUTINE void LoadSigned(const Share &route, uint32_t part, uint32_t rank, uint32_t rows) const {
         const uint32_t rest = pitch - words;
@@ -152,12 +152,12 @@ struct CountRows {
         }
     }
 
-    // The minimum of `rows` rows from `first` on, as in LeastOf.
+    // The minimum of `rows` rows, from row `first` on, as in LeastOf.
     HPMOE_INLINE float Least(uint32_t first, uint32_t rows, int32_t sign) const {
         return LeastOf(Row(first), rows, pitch, Folded(), sign);
     }
 
-    // The first row in which some count has not arrived, by bisection. The caller knows that there is one.
+    // The first row in which a count has not arrived, by bisection. There must be one.
     HPMOE_INLINE uint32_t Missing(uint32_t rows, int32_t sign) const {
         uint32_t first = 0;
         for (uint32_t left = rows; left > 1;) {
@@ -170,7 +170,8 @@ struct CountRows {
     }
 };
 
-// Waits until the counts of one rank have arrived. False if the launch is given up: leave at once.
+// Waits until all counts of rank `rank` have arrived. Returns false if the launch was given up: the core leaves at
+// once.
 template <class Share>
 HPMOE_ROUTINE bool AwaitCounts(VectorCore &core, const Share &route, const CountRows &rows, uint32_t part,
                                uint32_t rank) {
@@ -191,13 +192,14 @@ HPMOE_ROUTINE bool AwaitCounts(VectorCore &core, const Share &route, const Count
     }
 }
 
-// Waits for the rank that sends to this one last: after its counts, most likely all have arrived. False: leave at once.
+// Waits for the rank that sends to this rank last: after its counts, most likely all have arrived. Returns false if the
+// core must leave.
 template <class Share> HPMOE_INLINE bool AwaitLast(VectorCore &core, const Share &route, const CountRows &rows) {
     return AwaitCounts(core, route, rows, 0, (core.launch.rank + 1) % core.launch.ranks);
 }
 
-// Loads the counts of `count` ranks from `rank` on, with the sign of the launch, as soon as all have arrived. False:
-// leave at once.
+// Loads the counts of `count` ranks, from `rank` on, with their signs, as soon as all of these have arrived. Returns
+// false if the core must leave.
 template <class Share>
 HPMOE_ROUTINE bool LoadAll(VectorCore &core, const Share &route, const CountRows &rows, uint32_t part, uint32_t rank,
                            uint32_t count) {
@@ -212,12 +214,12 @@ HPMOE_ROUTINE bool LoadAll(VectorCore &core, const Share &route, const CountRows
     }
 }
 
-// Sums the counts of a part over ranks, into OWN, BEFORE and TOTAL: chunk by chunk, by column. Sets `faulty` if a count
-// is a fault. False: leave at once.
+// Sums the counts of a part over ranks, into OWN, BEFORE and TOTAL: chunk by chunk, and by column in each chunk. Sets
+// `faulty` if a count is a fault. Returns false if the core must leave.
 template <class Share>
 HPMOE_INLINE bool SumCounts(VectorCore &core, const Share &route, const RouteLists &lists, uint32_t part,
                             bool &faulty) {
-    // If launches choose their number of chunks, counts need the room of ORDER and later lists, which are not made yet.
+    // If launches choose their number of chunks, counts take the room of ORDER and later lists, which are not made yet.
     const uint32_t begin = Share::Needs(NEEDS_CHOICE) && part == 0 ? lists[ORDER] : lists.End();
     const CountRows rows = CountRows(begin, route.columns).ToFold();
     const uint32_t rank = core.launch.rank, ranks = core.launch.ranks;
@@ -255,7 +257,8 @@ HPMOE_INLINE bool SumCounts(VectorCore &core, const Share &route, const RouteLis
     return true;
 }
 
-// The fault of the first rank that has one, by the scalar unit. Each core of that rank has sent its own first fault.
+// The fault of the first rank that has one, found by the scalar unit. Each core of that rank has sent its own first
+// fault.
 template <class Share>
 HPMOE_ROUTINE RouteFault FaultOfCounts(VectorCore &core, const Share &route, const RouteLists &lists) {
     const CountRows rows(lists.End(), route.columns);

@@ -24,7 +24,7 @@ static_assert(UB_WORK + 5 * WORK_BYTES <= UB_KEPT && UB_WORK + 8 * ONCE_BYTES <=
                   UB_BLOCK_COUNTS + 4 * MOST_COUNTED <= UB_KEPT,
               "below what is kept");
 
-// Packs those of the first `count` words of `from` whose bits the last comparison has set. Returns their number.
+// Packs those of the first `count` words of `from` whose bits were set by the last comparison. Returns their number.
 HPMOE_ROUTINE uint32_t PickSet(uint32_t out, uint32_t from, uint32_t count) {
     uint64_t early{}; // the intrinsic sets it before the vector unit is done
     PipeBarrier<PIPE_V>();
@@ -39,20 +39,20 @@ HPMOE_ROUTINE void CompareLists(uint32_t a, uint32_t b, uint32_t count) {
     Compare(UbFrom<uint8_t>(UB_BITS), Ints(a), Ints(b), CMPMODE::EQ, AlignUp(count, LANES));
 }
 
-// The number of places at which two lists are equal.
+// Number of positions at which two lists are equal.
 HPMOE_INLINE uint32_t CountEqual(uint32_t a, uint32_t b, uint32_t scratch, uint32_t count) {
     CompareLists(a, b, count);
     return PickSet(scratch, a, count);
 }
 
-// Copies those words of `from` whose counterpart in `list` equals `number`, one after another, to `out`. Returns how many
-// there are.
+// Packs those words of `from` into `out` whose counterparts in `list` equal `number`. Returns their number.
 HPMOE_ROUTINE uint32_t PickEqual(uint32_t out, uint32_t from, uint32_t list, int32_t number, uint32_t count) {
     CompareScalar(UbFrom<uint8_t>(UB_BITS), Ints(list), number, CMPMODE::EQ, AlignUp(count, LANES));
     return PickSet(out, from, count);
 }
 
-// The first fault among the slots in UB, by the scalar unit: twice the slot, plus 1 if its id is a repeated one.
+// The first fault among the slots in UB, found by the scalar unit: twice the slot's number, plus 1 if its id is a
+// repeated one.
 template <class Share>
 HPMOE_ROUTINE uint32_t FirstFault(const Share &route, uint32_t first, uint32_t count, int32_t least) {
     const LocalTensor<int32_t> ids = Ints(UB_IDS);
@@ -96,7 +96,7 @@ HPMOE_INLINE void GroupsOfSlots(const Lists &lists, const Share &route, uint32_t
     lists.Scaled(out, out, static_cast<int32_t>(route.from.group_experts));
 }
 
-// Whether each id in UB belongs to the group of its slot, or its slot is empty.
+// Whether each id in UB belongs to the group of its slot. Empty slots are ignored.
 template <class Share>
 HPMOE_INLINE bool InGroups(const Lists &lists, const Share &route, uint32_t groups, uint32_t near, uint32_t last,
                            uint32_t scratch) {
@@ -110,10 +110,10 @@ HPMOE_INLINE bool InGroups(const Lists &lists, const Share &route, uint32_t grou
     return good == lists.count;
 }
 
-// The first fault among the slots of this core's share of the tokens, as FirstFault returns it: an id that is out of range,
-// in the wrong group, or a repeated one of its token. To find repeated ids, the slots of each token are rotated top_k / 2
-// times, and each time no id may be equal to the one rotated to its place. Empty slots (-1) become -2 in the rotated list,
-// so that two of them are not equal.
+// The first fault among the slots of this core's share of the tokens, in the form of FirstFault: an id that is out of
+// range, that belongs to another group, or that its token has twice. To find repeated ids, the slots of each token are
+// rotated top_k / 2 times; each time, no id may equal the id that is rotated to its position. Empty slots (-1) become
+// -2 in the rotated list, so that two of them are not equal.
 template <class Share> HPMOE_ROUTINE uint32_t CheckIds(VectorCore &core, const Share &route) {
     const uint32_t top_k = route.from.top_k;
     const int32_t least = route.from.gaps != 0 ? -1 : 0;
@@ -147,7 +147,7 @@ template <class Share> HPMOE_ROUTINE uint32_t CheckIds(VectorCore &core, const S
             lists.Picked(to, from, next, 0);
             good = CountEqual(UB_IDS, to, scratch, lists.count) == 0;
         }
-        if (!good) { // some slot of the block is a fault: find the first one
+        if (!good) { // Some slot of the block is a fault: find the first one.
             const uint32_t fault = FirstFault(route, at, lists.count, least);
             HPMOE_EXPECTS(fault != NO_FAULT);
             return fault;
@@ -156,14 +156,14 @@ template <class Share> HPMOE_ROUTINE uint32_t CheckIds(VectorCore &core, const S
     return NO_FAULT;
 }
 
-// Keeps the ids in UB whose slots are sent once: the token has no slot with a lower expert of the same rank. All others
-// become -1.
+// Keeps those ids in UB whose slots are sent once: the token has no slot with a lower-numbered expert of the same rank.
+// All other ids become -1.
 HPMOE_ROUTINE void SentOnce(const Lists &lists, uint32_t top_k, uint32_t local) {
     const uint32_t next = UB_WORK, turned = next + ONCE_BYTES, other = turned + ONCE_BYTES, least = other + ONCE_BYTES;
     const uint32_t sent = least + ONCE_BYTES, lower = sent + ONCE_BYTES, same = lower + ONCE_BYTES;
     NextOfToken(lists, next, turned, other, top_k);
     lists.Copied(turned, UB_IDS);
-    // The first expert on the rank of each id's expert.
+    // For each id, the first expert on the rank of the id's expert.
     lists.AtLeast(least, UB_IDS, 0);
     lists.Quotients(least, least, local);
     lists.Scaled(least, least, static_cast<int32_t>(local));
@@ -186,8 +186,8 @@ HPMOE_ROUTINE void SentOnce(const Lists &lists, uint32_t top_k, uint32_t local) 
     lists.Minus(UB_IDS, UB_IDS, lower);
 }
 
-// A block of the slots of a chunk, whose tokens are `tokens` tokens from `first_token` on. `begin` is its first slot,
-// counted from the first slot of the rank, and `at` the same counted from the first slot of the chunk.
+// A block of a chunk's slots. The chunk has `tokens` tokens on this rank, from `first_token` on. `begin` is the number
+// of the block's first slot, counted from the rank's first slot; `at` is the same, counted from the chunk's first slot.
 struct SlotBlock {
     uint32_t begin;
     uint32_t at;
@@ -205,8 +205,8 @@ struct SlotBlock {
             SentOnce(Lists{count}, route.from.top_k, core.launch.chunk_experts);
         }
     }
-    // Packs the ids in UB that name this core's experts, and their slots, counted from the first slot of the block.
-    // Returns their number. This leaves few ids to compare for each expert.
+    // Packs those ids in UB that name this core's experts, and their slots, which are counted from the block's first
+    // slot. Returns their number. Few ids are then left to compare with each expert.
     template <class Share> HPMOE_INLINE uint32_t PickOwn(const Share &route) const {
         const int32_t first = static_cast<int32_t>(route.first), last = first + static_cast<int32_t>(route.own) - 1;
         Lists{count}.Limited(UB_OWN, UB_IDS, first, last);
@@ -214,14 +214,14 @@ struct SlotBlock {
         PickSet(UB_OWN_SLOTS, UB_SLOTS, count);
         return PickSet(UB_OWN, UB_IDS, count);
     }
-    // Packs the slots of an expert into UB_PICKED, out of `own` packed ones. Returns their number.
+    // Packs the slots of an expert into UB_PICKED, out of the `own` slots that were packed. Returns their number.
     static HPMOE_INLINE uint32_t SlotsOf(uint32_t expert, uint32_t own) {
         return own == 0 ? 0 : PickEqual(UB_PICKED, UB_OWN_SLOTS, UB_OWN, static_cast<int32_t>(expert), own);
     }
 };
 
-// Keeps the picked slots, as long as there is room for all slots of this core's experts. Slots are numbered from the chunk's first
-// one or, if their chunk is not known yet or the route is kept, from the rank's first one.
+// Keeps the picked slots, unless there is no room for all slots of this core's experts. Slots are numbered from the
+// chunk's first slot; from the rank's first slot if their chunk is not known yet or the route is kept.
 template <class Share> HPMOE_INLINE void KeepPicked(Share &route, const SlotBlock &block, uint32_t count) {
     const uint32_t room = AlignUp(count, BLOCK_WORDS);
     route.keeps = route.keeps && route.kept + room <= KEPT_SLOTS;
@@ -233,8 +233,8 @@ template <class Share> HPMOE_INLINE void KeepPicked(Share &route, const SlotBloc
     route.kept += room;
 }
 
-// Adds the counts of a block of slots to the counts of the core, and keeps them together with the slots if there is room.
-// Each list of counts begins at a multiple of 32 bytes.
+// Adds the counts of a block of slots to the core's counts, and keeps them together with the slots if there is room.
+// Each list of counts starts at a multiple of 32 bytes.
 template <class Share> HPMOE_INLINE void AddCounts(Share &route, uint32_t counted) {
     const Lists own{route.own};
     const uint32_t room = AlignUp(route.own, BLOCK_WORDS);
@@ -267,8 +267,8 @@ template <class Share> HPMOE_INLINE void CountPart(VectorCore &core, Share &rout
     }
 }
 
-// Counts the slots of this core's experts, into UB_COUNTED. After a fault, the fault takes the place of every count.
-// Returns whether there is no fault.
+// Counts the slots of this core's experts, into UB_COUNTED. If there is a fault, it replaces every count. Returns
+// whether there is no fault.
 template <class Share> HPMOE_INLINE bool CountSlots(VectorCore &core, Share &route) {
     Lists{Min(IDS_BLOCK, core.launch.tokens * route.from.top_k)}.Ramp(UB_SLOTS, 1);
     const Lists counted{route.Parts() * route.Chunks(core) * AlignUp(route.own, BLOCK_WORDS)};

@@ -1,8 +1,8 @@
 // Routes that one launch keeps for later ones, in the caller's memory (HpmoeKeptHead).
 //
 // A launch with a kept route needs no ids, and no counts of other ranks. Each rank sends one word, which identifies the
-// launch that kept its route. So all ranks find either that the same launch kept all routes, or the same fault, before
-// any row is sent.
+// launch that kept its route. Before any row is sent, all ranks thus find either that the same launch kept all routes,
+// or the same fault.
 #pragma once
 
 #include "hpmoe/routing/placement.h"
@@ -16,12 +16,12 @@ constexpr uint32_t KEPT_PLACEMENT = 8;
 constexpr uint32_t KEPT_CHUNKS = 9;
 constexpr uint32_t COPIED_WORDS = 4096;
 
-// Words from one rank's kept counts to the next one's.
+// Number of words from one rank's kept counts to the next rank's.
 template <class Share> HPMOE_INLINE uint32_t KeptPitch(const Share &route) {
     return route.most_chunks * AlignUp(route.experts, HPMOE_LINE / 4);
 }
 
-// A word that the head must have on this rank.
+// The value that word `word` of the head must have on this rank.
 template <class Share> HPMOE_INLINE uint32_t HeadWord(const VectorCore &core, const Share &route, uint32_t word) {
     switch (word) {
     case 0: return HPMOE_KEPT;
@@ -38,8 +38,8 @@ template <class Share> HPMOE_INLINE uint32_t HeadWord(const VectorCore &core, co
     }
 }
 
-// The word that a rank sends about the route that it was given: the launch that kept it, or a fault with the number of
-// a wrong word.
+// The word that a rank sends about its kept route: the launch that kept it or, if a word of the head is wrong, a fault
+// with the number of that word.
 template <class Share> HPMOE_INLINE uint32_t KeptBy(const VectorCore &core, const Share &route) {
     for (uint32_t word = 0; word < KEPT_WORDS; ++word) {
         const bool any = word == KEPT_LAUNCH || (word == KEPT_GROUPS && route.from.group_slots == 0);
@@ -50,8 +50,8 @@ template <class Share> HPMOE_INLINE uint32_t KeptBy(const VectorCore &core, cons
     return Word<uint32_t>(route.from.kept, KEPT_LAUNCH) % FAULT_COUNT;
 }
 
-// The exchange of what KeptBy returns. It takes the place of the exchange of counts or, if ranks exchange counts as well,
-// of digests.
+// The state for the exchange of the words that KeptBy returns. It replaces the exchange of counts or, if ranks exchange
+// counts as well, that of digests.
 template <class Share> HPMOE_INLINE Share KeptWords(const VectorCore &core, const Share &route) {
     return route.IsPlaced() ? Digests(core, route) : route;
 }
@@ -60,7 +60,7 @@ template <class Share> HPMOE_INLINE uint64_t KeptCounts(const Share &route, uint
     return route.from.kept + sizeof(HpmoeKeptHead) + static_cast<uint64_t>(rank) * KeptPitch(route) * 4;
 }
 
-// The ids of this rank's slots, and after them its slots by expert.
+// Address of the ids of this rank's slots in the kept route. The slots by expert follow them.
 template <class Share> HPMOE_INLINE uint64_t KeptIds(const VectorCore &core, const Share &route) {
     return KeptCounts(route, core.launch.ranks);
 }
@@ -68,7 +68,7 @@ template <class Share> HPMOE_INLINE uint64_t KeptOrder(const VectorCore &core, c
     return KeptIds(core, route) + AlignUp(core.launch.tokens * route.from.top_k, BLOCK_WORDS) * 4;
 }
 
-// Loads this core's counts that an earlier launch kept. The counts of each chunk begin a block.
+// Loads this core's counts from the kept route. The counts of each chunk start at a block.
 template <class Share> HPMOE_INLINE void LoadKept(const VectorCore &core, const Share &route, uint32_t to) {
     const uint32_t pitch = AlignUp(route.own, BLOCK_WORDS), rest = pitch - route.own;
     SetFlag<HardEvent::V_MTE2>(2);
@@ -82,7 +82,7 @@ template <class Share> HPMOE_INLINE void LoadKept(const VectorCore &core, const 
     Lists{route.most_chunks * pitch}.Shifted(to, to, -1);
 }
 
-// The fault of the first rank that was given a wrong route, by the scalar unit.
+// The fault of the first rank whose kept route is wrong, found by the scalar unit.
 HPMOE_INLINE RouteFault FaultOfKept(const VectorCore &core, const CountRows &rows) {
     RouteFault fault = {};
     const int32_t first = Ints(rows.Row(0)).GetValue(0) - 1;
@@ -102,8 +102,8 @@ HPMOE_INLINE RouteFault FaultOfKept(const VectorCore &core, const CountRows &row
     return fault;
 }
 
-// Waits until the words of all ranks have arrived and compares them. Then takes the counts of the kept route, unless
-// ranks exchange counts again. False: leave at once.
+// Waits until the words of all ranks have arrived, and compares them. Then takes the counts of the kept route, unless
+// ranks exchange counts again. Returns false if the core must leave.
 template <class Share>
 HPMOE_INLINE bool TakeKept(VectorCore &core, Share &route, const RouteLists &lists, RouteFault &fault) {
     const Share words = KeptWords(core, route);
@@ -123,7 +123,7 @@ HPMOE_INLINE bool TakeKept(VectorCore &core, Share &route, const RouteLists &lis
     return true;
 }
 
-// Writes the head of the kept route; zeros if the launch has kept none.
+// Writes the head of the kept route; zeros if the launch has made no route.
 template <class Share> HPMOE_ROUTINE void StoreHead(VectorCore &core, const Share &route, uint32_t at, bool made) {
     AfterVector();
     for (uint32_t word = 0; word < KEPT_WORDS; ++word) {
@@ -133,7 +133,7 @@ template <class Share> HPMOE_ROUTINE void StoreHead(VectorCore &core, const Shar
     BeforeVector();
 }
 
-// Computes the counts of experts from the counts of a chunk's columns, into the last scratch list. All counts are plus one.
+// Sums a chunk's counts of columns to counts of experts, in the last scratch list. All counts are plus one.
 template <class Share>
 HPMOE_INLINE void SumColumns(const Share &route, const RouteLists &lists, uint32_t counts, uint32_t chunk) {
     const uint32_t rows = lists[SCRATCH], sums = lists[SCRATCH + 1], scratch = lists[SCRATCH + 2],
@@ -155,8 +155,8 @@ HPMOE_INLINE void SumColumns(const Share &route, const RouteLists &lists, uint32
     experts.Shifted(out, out, 1);
 }
 
-// Stores in UB_COUNTED, for each of this core's experts, where its kept slots begin: after those of all experts with lower
-// numbers, in all chunks.
+// Stores in UB_COUNTED, for each of this core's experts, the position of its first kept slot: after the slots of all
+// experts with lower numbers, in all chunks.
 template <class Share> HPMOE_INLINE void FirstKept(VectorCore &core, const Share &route, uint32_t first_places) {
     const LocalTensor<int32_t> first = Ints(first_places), next = Ints(UB_COUNTED);
     SetFlag<HardEvent::MTE3_S>(4); // counts were sent from there
@@ -172,7 +172,8 @@ template <class Share> HPMOE_INLINE void FirstKept(VectorCore &core, const Share
     }
 }
 
-// Keeps slots of one of this core's experts, numbered from the rank's first slot, after its slots kept so far.
+// Stores slots of one of this core's experts, numbered from the rank's first slot, after its slots that were stored
+// before.
 template <class Share>
 HPMOE_INLINE void KeepSlots(const VectorCore &core, const Share &route, uint32_t expert, uint32_t slots,
                             uint32_t count) {
@@ -182,7 +183,7 @@ HPMOE_INLINE void KeepSlots(const VectorCore &core, const Share &route, uint32_t
     next.SetValue(expert, place + static_cast<int32_t>(count));
 }
 
-// Copies kept slots into the order of the launch: chunk by chunk, numbered from the chunk's first slot.
+// Copies kept slots into the order of the launch: chunk by chunk, numbered from each chunk's first slot.
 template <class Share>
 HPMOE_ROUTINE void TakeSlots(VectorCore &core, const Share &route, const RouteLists &lists, uint32_t first_places) {
     if (route.own == 0) {
@@ -217,7 +218,7 @@ HPMOE_ROUTINE void TakeSlots(VectorCore &core, const Share &route, const RouteLi
     BeforeVector();
 }
 
-// Keeps this core's share of the route for later launches. Slots by expert were kept when they were placed.
+// Stores this core's share of the route for later launches. Slots by expert were stored when they were placed.
 template <class Share> HPMOE_ROUTINE void KeepRoute(VectorCore &core, const Share &route, const RouteLists &lists) {
     const CountRows rows(lists.End(), route.CountedColumns());
     if (route.IsPlaced()) {

@@ -8,8 +8,8 @@
 
 namespace hpmoe {
 
-// Kernels whose routes have the same needs share one copy of MakeRoute, which is compiled separately: it depends on nothing
-// else of a kernel.
+// Makes a route like MakeRoute, by code that was compiled separately. Kernels whose routes have the same needs share
+// one copy of it, because it depends on nothing else of a kernel.
 template <uint32_t NEEDS> bool MakeRouteApart(VectorCore &core);
 
 } // namespace hpmoe

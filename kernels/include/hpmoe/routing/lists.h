@@ -1,7 +1,7 @@
 // Lists of int32 in UB: sums, quotients, prefix sums and permutations.
 //
-// A list begins at a multiple of 32 bytes, after a block of zeros that belongs to it. Numbers at shifted places are
-// read by Gather, which may read from this block, too.
+// A list starts at a multiple of 32 bytes, after a block of zeros that belongs to it. Gather reads numbers at shifted
+// positions, and may read from that block, too.
 #pragma once
 
 #include "hpmoe/vector.h"
@@ -26,7 +26,8 @@ HPMOE_INLINE void BeforeVector() {
     WaitFlag<HardEvent::S_V>(0);
 }
 
-// Operations on lists of `count` numbers, which are passed as addresses. Each may read the results of the one before.
+// Operations on lists of `count` numbers, whose addresses are passed. Each may read the results of the operation
+// before.
 //
 // They are routines and not inlined. Code that makes a route runs once per launch, and fetching another inlined copy at
 // each of some 200 calls takes longer than a jump to a routine.
@@ -119,7 +120,7 @@ HPMOE_ROUTINE void RampList(uint32_t out, int32_t step, uint32_t count) {
     }
 }
 
-// The operations above, on lists of one length.
+// The operations above, on lists of `count` numbers each.
 struct Lists {
     uint32_t count;
 
@@ -139,19 +140,19 @@ struct Lists {
     HPMOE_INLINE void AtLeast(uint32_t out, uint32_t a, int32_t number) const { RaiseList(out, a, number, count); }
     HPMOE_INLINE void AtMost(uint32_t out, uint32_t a, int32_t number) const { LowerList(out, a, number, count); }
     HPMOE_INLINE void Filled(uint32_t out, int32_t number) const { FillList(out, number, count); }
-    // 0 for numbers below 1, 1 for all others.
+    // out[i] = 0 if a[i] < 1, else 1.
     HPMOE_INLINE void Positive(uint32_t out, uint32_t a) const { Limited(out, a, 0, 1); }
-    // out[i] = the number at from + base + offsets[i] (in bytes).
+    // out[i] = the number at address from + base + offsets[i], in bytes.
     HPMOE_INLINE void Picked(uint32_t out, uint32_t from, uint32_t offsets, uint32_t base) const {
         PickFromList(out, from, offsets, base, count);
     }
-    // out[i] = ⌊a[i] / by⌋ for 0 <= a[i] < 2^22: the error of f32 is less than the half that is added.
+    // out[i] = ⌊a[i] / by⌋ for 0 <= a[i] < 2^22. The error of f32 is less than the half that is added.
     HPMOE_INLINE void Quotients(uint32_t out, uint32_t a, uint32_t by) const { DivideList(out, a, by, count); }
     // out[i] = i · step.
     HPMOE_INLINE void Ramp(uint32_t out, int32_t step) const { RampList(out, step, count); }
 };
 
-// out[i] = Σ a[j] for j < i, computed as the sum up to a[i], less a[i]. `words` has the offset of each word, 4 * i.
+// out[i] = Σ a[j] for j < i, computed as the sum up to a[i], minus a[i]. `words` has the offset of each word, 4 * i.
 // `scratch` is another list.
 HPMOE_ROUTINE void SumsBefore(uint32_t out, uint32_t a, uint32_t words, uint32_t scratch, uint32_t count) {
     const Lists lists{count};

@@ -15,7 +15,7 @@
 
 namespace hpmoe {
 
-// Distributes tables over the vector cores in turn.
+// Deals tables to the vector cores, one after another.
 struct Turns {
     uint32_t next;
     uint32_t number;
@@ -24,11 +24,11 @@ struct Turns {
     HPMOE_INLINE bool Mine() { return next++ % cores == number; }
 };
 
-// The list that has, for each column, its first place among this rank's slots.
+// The list with the position of each column's first slot among this rank's slots.
 template <class Share> HPMOE_INLINE uint32_t FirstList(const Share &route) { return route.IsPlaced() ? ORDER : FIRST; }
 
-// Stores the kept slots at their places, which lie `sent` slots after the places in the list. The slots are still in UB as
-// they were counted, block by block: the core has used this part of UB for nothing else.
+// Stores the kept slots at their positions, which are `sent` slots after the positions in the list. The slots are still
+// in UB as they were counted, block by block: the core has used this part of UB for nothing else.
 template <class Share>
 HPMOE_INLINE void PlaceKept(VectorCore &core, Share &route, const RouteLists &lists, uint32_t part, uint32_t sent) {
     const LocalTensor<int32_t> next = Ints(lists[SCRATCH]);
@@ -67,7 +67,7 @@ HPMOE_INLINE void PlaceKept(VectorCore &core, Share &route, const RouteLists &li
     BeforeVector();
 }
 
-// Address in UB of the next place of each of this core's experts in a part, if there was no room to keep the slots.
+// Address in UB of the next position of each of this core's experts in a part, if there was no room to keep the slots.
 template <class Share> HPMOE_INLINE uint32_t NextPlaces(const VectorCore &core, const Share &route, uint32_t part) {
     return UB_KEPT_SLOTS + part * route.Chunks(core) * route.own * 4;
 }
@@ -86,7 +86,7 @@ HPMOE_INLINE void KeepPlaces(VectorCore &core, const Share &route, const RouteLi
     }
 }
 
-// Picks the slots again, and stores them at their places.
+// Picks the slots again, and stores them at their positions.
 template <class Share> HPMOE_INLINE void PlaceAgain(VectorCore &core, const Share &route, uint32_t part) {
     const LocalTensor<int32_t> next = Ints(NextPlaces(core, route, part));
     for (uint32_t chunk = 0; chunk < route.Chunks(core); ++chunk) {
@@ -111,8 +111,8 @@ template <class Share> HPMOE_INLINE void PlaceAgain(VectorCore &core, const Shar
     }
 }
 
-// Stores `starts` of each phase, from the items of all spaces, and the number of chunks if the launch chose it; by the
-// scalar unit.
+// The scalar unit stores `starts` of each phase, which follow from the items of all spaces, and the number of chunks if
+// the launch chose it.
 template <class Share> HPMOE_INLINE void StoreStarts(VectorCore &core, const Share &route, const RouteLists &lists) {
     const LocalTensor<int32_t> totals = Ints(UB_TOTALS);
     const uint32_t local = core.launch.local_experts;
@@ -158,7 +158,7 @@ template <class Share> HPMOE_INLINE void StoreStarts(VectorCore &core, const Sha
     BeforeVector();
 }
 
-// Makes ORDER and PLACE, on a core that makes a table from them.
+// Makes ORDER and PLACE on this core, if it makes a table from them.
 template <class Share> HPMOE_ROUTINE void OrderExperts(VectorCore &core, Share &route, const RouteLists &lists) {
     if (route.ordered) {
         return;
@@ -213,7 +213,7 @@ HPMOE_INLINE void StoreTables(VectorCore &core, Share &route, const RouteLists &
     }
 }
 
-// Records why there is no route.
+// Records the reason why there is no route.
 template <class Share> HPMOE_INLINE void RefuseRoute(VectorCore &core, const Share &route, const RouteFault &fault) {
     core.record.group = fault.kind;
     core.record.item = fault.rank;
@@ -235,14 +235,14 @@ template <class Share> HPMOE_INLINE void RefuseRoute(VectorCore &core, const Sha
     core.LeaveUnrouted();
 }
 
-// The number of slots that this rank sends in the current part.
+// Number of slots that this rank sends in the current part.
 HPMOE_INLINE uint32_t SlotsSent(const RouteLists &lists) {
     AfterVector();
     const uint32_t last = lists.count - 1;
     return static_cast<uint32_t>(Ints(lists[FIRST]).GetValue(last) + Ints(lists[OWN]).GetValue(last));
 }
 
-// Makes the route. False if there is none, or the launch is given up: leave at once.
+// Makes the route. Returns false if there is none, or if the launch was given up: the core leaves at once.
 template <uint32_t NEEDS> HPMOE_INLINE bool MakeRoute(VectorCore &core) {
     using Share = RouteShare<NEEDS>;
     Share route;

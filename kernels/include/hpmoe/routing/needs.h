@@ -5,8 +5,8 @@
 
 namespace hpmoe {
 
-// Needs of a kernel's routes, one bit each. A kernel that makes its routes names its needs, and has no code for anything
-// else.
+// Needs of a kernel's routes, one bit each. A kernel that makes its routes names its needs, and lacks the code for all
+// others.
 constexpr uint32_t NEEDS_NOTHING = 0;
 constexpr uint32_t NEEDS_ONCE = 1u << 0;          // tables of tokens that are sent once to each rank
 constexpr uint32_t NEEDS_CHUNKS = 1u << 1;        // more than one chunk
@@ -23,7 +23,7 @@ constexpr uint32_t NEEDS_CHOICE = 1u << 11;       // a number of chunks that eac
 constexpr uint32_t NEEDS_PARTS = 1u << 12;        // sums that are added up by parts of the tokens
 constexpr uint32_t NEEDS_ALL = NEEDS_PARTS * 2 - 1;
 
-// The need of an order of experts.
+// The need that an order of experts implies.
 constexpr uint32_t NeedsOf(uint32_t expert_order) {
     return expert_order == HPMOE_BY_LOAD          ? NEEDS_LOAD
            : expert_order == HPMOE_MIXED          ? NEEDS_MIXED

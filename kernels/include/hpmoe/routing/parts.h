@@ -1,5 +1,5 @@
-// Rows of this rank's experts by source and part of the tokens (HpmoeLaunch.parts), computed from the counts of all ranks.
-// Each core makes them for some of the experts.
+// The rows of this rank's experts before each source and part of its tokens (HpmoeLaunch.parts), computed from the
+// counts of all ranks. Each core does so for some of the experts.
 #pragma once
 
 #include "hpmoe/routing/placement.h"
@@ -13,7 +13,7 @@ HPMOE_INLINE uint32_t CountOfExpert(const VectorCore &core, const Share &route, 
     return route.IsPlaced() ? Word<uint32_t>(PlacementAt(route, PLACE_COUNTS), place) : place * 4;
 }
 
-// Loads the counts of an expert from `sources` sources: for each part and source, one word at the beginning of a block.
+// Loads an expert's counts from `sources` sources: for each part and source, one word at the start of a block.
 template <class Share>
 HPMOE_INLINE void LoadPartCounts(const VectorCore &core, const Share &route, uint32_t expert, uint32_t source,
                                  uint32_t sources, uint32_t to) {
@@ -30,7 +30,7 @@ HPMOE_INLINE void LoadPartCounts(const VectorCore &core, const Share &route, uin
     WaitFlag<HardEvent::MTE2_S>(4);
 }
 
-// Stores the rows of this core's experts by source and part. Uses the scalar unit, because a core has few experts, if any.
+// Stores HpmoeLaunch.parts for this core's experts. Uses the scalar unit, because a core has few experts, if any.
 template <class Share> HPMOE_ROUTINE void StoreParts(VectorCore &core, const Share &route, uint32_t scratch) {
     const uint32_t ranks = core.launch.ranks, chunks = route.Chunks(core), parts = core.launch.chunk_parts;
     const uint32_t row = ranks * parts + 1, pitch = AlignUp(row, BLOCK_WORDS), loaded = scratch + chunks * pitch * 4;

@@ -1,10 +1,10 @@
 // Placements: experts whose rows are spread over several places of the group (HpmoePlacementHead).
 //
 // If a source has n rows for an expert, a place of the expert takes its rows ⌊(n · from + t) / 4096⌋ to ⌊(n · to + t) /
-// 4096⌋, where t is the source's turn: see placement/shares.rs of the host. If the launch chooses its number of chunks, t
-// also depends on the counted chunk, and the rows of a chunk are the sum over the counted chunks that make it up. The
-// formula needs no counts of other sources, so each rank divides its own counts before it sends them. A column is a place
-// that holds an expert. The columns of an expert are consecutive, in the order of the slots that go there.
+// 4096⌋, where t is the source's turn: see placement/shares.rs of the host. If the launch chooses its number of chunks,
+// t also depends on the counted chunk, and the rows of a chunk are the sum over its counted chunks. The formula needs
+// no counts of other sources, so each rank divides its own counts before it sends them. A column is a place that holds
+// an expert. The columns of an expert are consecutive, in the order of the slots that go there.
 #pragma once
 
 #include "hpmoe/routing/counts.h"
@@ -12,13 +12,13 @@
 namespace hpmoe {
 
 constexpr uint32_t SHARE_BITS = 12; // bits of a source's turn, and of the bounds of a place's share
-// Words of the head; each list begins at a multiple of this number of words.
+// Number of words of the head. Each list starts at a multiple of this number of words.
 constexpr uint32_t PLACEMENT_WORDS = sizeof(HpmoePlacementHead) / 4;
 
 // The lists that follow the head.
 enum PlacementList : uint32_t { PLACE_COUNTS, COLUMN_EXPERTS, COLUMN_BEGINS, COLUMN_ENDS, FIRST_COLUMNS };
 
-// Bytes from one list to the next.
+// Number of bytes from one list to the next.
 template <class Share> HPMOE_INLINE uint32_t PlacementPitch(const Share &route) {
     return AlignUp(route.CountedPairs() + 1, PLACEMENT_WORDS) * 4;
 }
@@ -32,7 +32,7 @@ template <class Share> HPMOE_INLINE uint32_t FirstColumn(const Share &route, uin
     return route.IsPlaced() ? Word<uint32_t>(PlacementAt(route, FIRST_COLUMNS), expert) : expert;
 }
 
-// The turn of a source: its number with the bits reversed.
+// The turn of a source: its number with reversed bits.
 HPMOE_INLINE int32_t TurnOf(uint32_t source) {
     int32_t turn = 0;
     for (int32_t bit = 1 << (SHARE_BITS - 1); source != 0; source /= 2, bit /= 2) {
@@ -41,8 +41,8 @@ HPMOE_INLINE int32_t TurnOf(uint32_t source) {
     return turn;
 }
 
-// Divides the counts of this core's experts, in UB_COUNTED, among the experts' columns. After a fault, every count is
-// the fault.
+// Divides the counts of this core's experts, in UB_COUNTED, among the experts' columns. If there is a fault, it
+// replaces every count.
 template <class Share> HPMOE_ROUTINE OwnColumns CutCounts(VectorCore &core, const Share &route, bool is_good) {
     const uint32_t first = FirstColumn(route, route.first);
     const OwnColumns own{first, FirstColumn(route, route.first + route.own) - first};
@@ -98,8 +98,8 @@ template <class Share> HPMOE_INLINE void TellCounts(VectorCore &core, const Shar
     PutCounts(core, route, route.IsPlaced() ? CutCounts(core, route, is_good) : OwnColumns{route.first, route.own});
 }
 
-// Compares the placements of all ranks, as soon as all digests have arrived. `fault` is set to the first rank whose
-// placement is not that of rank 0. False: leave at once.
+// Waits until the digests of all ranks have arrived, and compares them. Sets `fault` to the first rank whose placement
+// differs from rank 0's. Returns false if the core must leave.
 template <class Share>
 HPMOE_INLINE bool ComparePlacements(VectorCore &core, const Share &route, const RouteLists &lists, RouteFault &fault) {
     const Share digests = Digests(core, route);

@@ -1,11 +1,11 @@
-// The third step of a route: computes from the counts of all ranks where rows lie.
+// The third step of a route: computes the positions of rows from the counts of all ranks.
 #pragma once
 
 #include "hpmoe/routing/placement.h"
 
 namespace hpmoe {
 
-// out[i] = Σ a[j] over all j < i in the segment of i, which begins at offset segments[i].
+// out[i] = Σ a[j] for all j < i in the segment of i. Segment starts are given as offsets: segments[i] for word i.
 HPMOE_INLINE void SumsInSegments(const RouteLists &lists, uint32_t out, uint32_t a, uint32_t segments,
                                  uint32_t scratch) {
     SumsBefore(out, a, lists[WORDS], scratch, lists.count);
@@ -13,14 +13,14 @@ HPMOE_INLINE void SumsInSegments(const RouteLists &lists, uint32_t out, uint32_t
     lists.Minus(out, out, scratch);
 }
 
-// For each word, the offset of its segment. Each segment has `length` words.
+// out[i] = the offset of the first word of i's segment. Each segment has `length` words.
 HPMOE_INLINE void Segments(const RouteLists &lists, uint32_t out, uint32_t length) {
     lists.Quotient(out, length);
     lists.Scaled(out, out, static_cast<int32_t>(length) * 4);
 }
 
-// The fault of a rank that has no room for its rows of a chunk: of these ranks, the one with the most rows, and the first
-// among equals. Lists are chunk by chunk.
+// The fault of a rank that has no room for its rows of a chunk. Of several such ranks, it is the one with the most
+// rows, and of equals the first. Lists are chunk by chunk.
 template <class Share>
 HPMOE_INLINE RouteFault FaultOfCapacity(VectorCore &core, const Share &route, const RouteLists &lists) {
     const uint32_t ends = lists[SCRATCH], over = lists[SCRATCH + 1];
@@ -46,8 +46,8 @@ HPMOE_INLINE RouteFault FaultOfCapacity(VectorCore &core, const Share &route, co
     return fault;
 }
 
-// Makes BASE and FIRST, chunk by chunk, as if all chunks lay in the first half of memory. Returns a fault if there is
-// no route.
+// Makes BASE and FIRST, chunk by chunk, as if the rows of all chunks lay in the first half of memory. Returns a fault
+// if there is no route.
 template <class Share>
 HPMOE_INLINE RouteFault PlaceRows(VectorCore &core, const Share &route, const RouteLists &lists) {
     SumsBefore(lists[FIRST], lists[OWN], lists[WORDS], lists[SCRATCH], route.columns);
@@ -58,8 +58,8 @@ HPMOE_INLINE RouteFault PlaceRows(VectorCore &core, const Share &route, const Ro
     return FaultOfCapacity(core, route, lists);
 }
 
-// Moves odd chunks to the second half of memory. Then reorders lists: from chunk by chunk, as counts are, to rank by
-// rank, as tables are.
+// Moves the rows of odd chunks to the second half of memory. Then reorders lists: from chunk by chunk, the order of
+// counts, to rank by rank, the order of tables.
 template <class Share> HPMOE_INLINE void OrderByRank(VectorCore &core, const Share &route, const RouteLists &lists) {
     const uint32_t chunk = lists[SCRATCH], half = lists[SCRATCH + 1], rank = lists[SCRATCH + 2],
                    from = lists[SCRATCH + 3];
@@ -70,7 +70,7 @@ template <class Share> HPMOE_INLINE void OrderByRank(VectorCore &core, const Sha
     lists.Plus(half, half, chunk);
     lists.Scaled(half, half, static_cast<int32_t>(route.from.capacity));
     lists.Plus(lists[BASE], lists[BASE], half);
-    // Word rank * chunks * local + chunk * local + e is word chunk * places + rank * local + e.
+    // Word rank * chunks * local + chunk * local + e is taken from word chunk * places + rank * local + e.
     lists.Remainders(from, rank, core.launch.local_experts);
     lists.Quotients(chunk, from, local);
     lists.Scaled(chunk, chunk, static_cast<int32_t>(route.places - local));
@@ -84,7 +84,7 @@ template <class Share> HPMOE_INLINE void OrderByRank(VectorCore &core, const Sha
     }
 }
 
-// ORDER and PLACE if queues take experts by number.
+// Makes ORDER and PLACE if queues list experts by number.
 HPMOE_INLINE void OrderByNumber(const RouteLists &lists, uint32_t local) {
     lists.Remainders(lists[ORDER], lists[PLACE], local);
     lists.Copied(lists[PLACE], lists[ORDER]);
@@ -92,9 +92,9 @@ HPMOE_INLINE void OrderByNumber(const RouteLists &lists, uint32_t local) {
 
 constexpr int32_t LARGEST = 0x7fffffff;
 
-// A list with a number for each expert and group, expert by expert, and the same list rotated by some experts. A group
-// is a rank and a chunk. If the groups fill whole blocks, the list is stored twice in a row, and rotating only moves
-// its beginning.
+// A list with a number for each expert and group, expert by expert, that can be rotated by some experts. A group is a
+// rank and a chunk. If the groups fill whole blocks, the list is stored twice in a row, and rotating it only moves its
+// start.
 struct Turned {
     RouteLists lists;
     uint32_t groups;
@@ -120,8 +120,8 @@ struct Turned {
             lists.Copied(at + 4 * lists.count, list);
         }
     }
-    // For each expert and group, the number that belongs to the expert `turn` experts later. Calls must pass the turns 1,
-    // 2, 3, … in this order.
+    // The list in which each expert and group has the number of the expert that is `turn` experts later. Calls must
+    // pass the turns 1, 2, 3, … in this order.
     HPMOE_INLINE uint32_t Later(uint32_t turn) const {
         if (next == 0) {
             return at + 4 * groups * turn;
@@ -132,7 +132,7 @@ struct Turned {
     }
 };
 
-// For each expert and group, how many rows the expert has fewer than the group's most loaded one.
+// For each expert and group, the rows of the group's most loaded expert minus the rows of the expert.
 HPMOE_INLINE void RowsToMost(const Turned &turned, uint32_t experts, uint32_t rows, uint32_t out) {
     const Lists &lists = turned.lists;
     turned.Begin(rows);
@@ -143,8 +143,9 @@ HPMOE_INLINE void RowsToMost(const Turned &turned, uint32_t experts, uint32_t ro
     lists.Minus(out, out, rows);
 }
 
-// Keys that order the experts of a group, the greatest first: by rows, the most first, then by number. But the last
-// expert that has rows comes first, unless all experts have the same number of rows. No two keys of a group are equal.
+// Keys by which the experts of a group are ordered, the greatest key first: by rows, the most first, then by number.
+// But the last expert that has rows comes first, unless all experts have the same number of rows. A group has no equal
+// keys.
 HPMOE_INLINE void KeysByLoad(const Turned &turned, uint32_t experts, uint32_t number, uint32_t rows, uint32_t key,
                              uint32_t least, uint32_t fewer, uint32_t work) {
     const Lists &lists = turned.lists;
@@ -171,8 +172,8 @@ HPMOE_INLINE void KeysByLoad(const Turned &turned, uint32_t experts, uint32_t nu
     lists.Greater(key, key, work);
 }
 
-// Keys that order the experts of a group, the greatest first: by rows, the fewest first, then by number. Experts
-// without rows come last. No two keys of a group are equal.
+// Keys by which the experts of a group are ordered, the greatest key first: by rows, the fewest first, then by number.
+// Experts without rows come last. A group has no equal keys.
 HPMOE_INLINE void KeysFromLightest(const Lists &lists, uint32_t experts, uint32_t number, uint32_t rows, uint32_t key,
                                    uint32_t work) {
     const int32_t all = static_cast<int32_t>(experts);
@@ -184,7 +185,7 @@ HPMOE_INLINE void KeysFromLightest(const Lists &lists, uint32_t experts, uint32_
     lists.Minus(key, work, key);
 }
 
-// The number of experts of the group with a greater key, which is an expert's place.
+// The position of each expert in its group's order: the number of experts of the group with a greater key.
 HPMOE_INLINE void PlacesOf(const Turned &turned, uint32_t experts, uint32_t key, uint32_t out, uint32_t work) {
     const Lists &lists = turned.lists;
     turned.Begin(key);
@@ -196,8 +197,8 @@ HPMOE_INLINE void PlacesOf(const Turned &turned, uint32_t experts, uint32_t key,
     }
 }
 
-// Changes places by load to those of the mixed order, where two lighter experts follow each of the heaviest third: see
-// route/load.rs.
+// Changes positions by load to those of the mixed order, in which two lighter experts follow each of the heaviest
+// third; see route/load.rs.
 HPMOE_INLINE void MixedPlaces(const Lists &lists, uint32_t experts, uint32_t place, uint32_t heavy_place,
                               uint32_t light_place) {
     const int32_t heavy = static_cast<int32_t>((experts - 1) / 3);
@@ -211,7 +212,7 @@ HPMOE_INLINE void MixedPlaces(const Lists &lists, uint32_t experts, uint32_t pla
     lists.Scaled(heavy_place, place, 3);
     lists.Shifted(heavy_place, heavy_place, -2);
     lists.AtLeast(heavy_place, heavy_place, 0);
-    // Select one of the two.
+    // Selects one of the two.
     lists.Shifted(place, place, -heavy);
     lists.Positive(place, place);
     lists.Minus(light_place, light_place, heavy_place);
@@ -219,8 +220,8 @@ HPMOE_INLINE void MixedPlaces(const Lists &lists, uint32_t experts, uint32_t pla
     lists.Plus(place, heavy_place, light_place);
 }
 
-// The expert at each place p: expert p + t, modulo the number of experts, if p is the place of expert p + t. This turn t is
-// the sum of all turns, less the turns whose experts have other places.
+// The expert at each position p: the expert p + t, modulo the number of experts, whose position is p. This turn t is
+// the sum of all turns, minus the turns whose experts have other positions.
 HPMOE_INLINE void ExpertsOf(const Turned &turned, uint32_t experts, uint32_t number, uint32_t place, uint32_t out,
                             uint32_t work) {
     const Lists &lists = turned.lists;
@@ -247,7 +248,7 @@ HPMOE_INLINE void OrderByLoad(const RouteLists &lists, uint32_t experts, uint32_
                    work = lists[SCRATCH + 5], place = lists[PLACE], order = lists[ORDER];
     const uint32_t groups = lists.count / experts;
     const Turned turned(lists, groups, lists[SCRATCH + 1], lists.End() + LIST_FRONT);
-    // Word group * experts + expert becomes word expert * groups + group.
+    // Word group * experts + expert moves to word expert * groups + group.
     lists.Remainders(work, number, groups);
     lists.Scaled(work, work, static_cast<int32_t>(experts) * 4);
     lists.Scaled(key, number, 4);
@@ -264,7 +265,7 @@ HPMOE_INLINE void OrderByLoad(const RouteLists &lists, uint32_t experts, uint32_
         MixedPlaces(lists, experts, place, key, work);
     }
     ExpertsOf(turned, experts, number, place, order, work);
-    // Back to the order of tables.
+    // Moves the words back to the order of tables.
     lists.Remainders(number, key, experts);
     lists.Scaled(work, number, static_cast<int32_t>(groups) * 4);
     lists.Scaled(key, key, 4);
@@ -276,7 +277,7 @@ HPMOE_INLINE void OrderByLoad(const RouteLists &lists, uint32_t experts, uint32_
     if (experts == local) {
         return;
     }
-    // From places and numbers within a chunk to those within all chunks of the rank.
+    // Converts positions and numbers within a chunk to those within all chunks of the rank.
     lists.Remainders(rows, work, local);
     lists.Minus(rows, rows, number);
     lists.Plus(order, order, rows);

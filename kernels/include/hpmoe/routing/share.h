@@ -11,12 +11,14 @@ constexpr uint32_t MOST_PAIRS = 2048;      // ranks * local_experts: experts of 
 constexpr uint32_t MOST_ROUTE_CHUNKS = 64; // of a route that a kernel makes
 constexpr uint32_t MOST_ROUTE_SPACES = 64;
 constexpr uint32_t MOST_ROUTE_TILES = 2048; // row tiles of an expert in a space with an arrival order
-// Counts of at least this number are faults: this number plus twice the slot, plus 1 if its id is a repeated one.
+// Counts that are at least this number are faults: this number, plus twice the slot, plus 1 if its id is a repeated
+// one.
 constexpr int32_t FAULT_COUNT = 1 << 22;
 constexpr uint32_t NO_FAULT = ~0u;
 constexpr uint32_t ROUTE_LAYOUT = ~1u; // layout of UB while a route is made
 
-// From this address on, above all lists, a core keeps its slots and counts until the places of its slots are known.
+// Start of the part of UB, above all lists, in which a core keeps its slots and counts until the slots' positions are
+// known.
 constexpr uint32_t UB_KEPT = 152 * 1024;
 constexpr uint32_t UB_FRAGMENTS = UB_KEPT; // number of slots of each kept list
 constexpr uint32_t MOST_FRAGMENTS = 960;
@@ -33,8 +35,8 @@ struct RouteFault {
     uint32_t at; // a slot, a number of rows, or a word of a kept route's head
 };
 
-// A route that is being made, as one vector core sees it. Part 0 has the rows of every (token, k), part 1 those that
-// are sent once.
+// A route that is being made, as one vector core sees it. Part 0 has a row for every (token, k); part 1 has the rows
+// that are sent once.
 template <uint32_t NEEDS> struct RouteShare {
     HpmoeRouting from;
     uint32_t experts;       // number of experts that ids may name
@@ -77,20 +79,20 @@ template <uint32_t NEEDS> struct RouteShare {
         told = Counts(core, core.launch.rank, 0);
     }
 
-    // Whether the kernel may need a part of the route code.
+    // Whether the kernel's routes may have the need `something`.
     static constexpr bool Needs(uint32_t something) { return (NEEDS & something) != 0; }
-    // Whether experts lie where a placement puts them.
+    // Whether a placement says where experts lie.
     HPMOE_INLINE bool IsPlaced() const { return Needs(NEEDS_PLACEMENT) && from.placement != 0; }
     // Whether an earlier launch kept the route.
     HPMOE_INLINE bool IsKept() const { return Needs(NEEDS_KEPT) && from.is_kept != 0; }
     // Whether this launch keeps the route for later ones.
     HPMOE_INLINE bool Keeps() const { return Needs(NEEDS_TO_KEEP) && from.kept != 0 && !IsKept(); }
-    // Whether each group of experts has its own slots of a token.
+    // Whether each group of experts has slots of its own in every token.
     HPMOE_INLINE bool HasGroups() const { return Needs(NEEDS_GROUPS) && from.group_slots != 0; }
-    // The number of parts.
+    // Number of parts: one, or two if tokens are sent once.
     HPMOE_INLINE uint32_t Parts() const { return Needs(NEEDS_ONCE) && from.once != 0 ? 2 : 1; }
     HPMOE_INLINE uint32_t Chunks(const VectorCore &core) const { return Needs(NEEDS_CHUNKS) ? core.launch.chunks : 1; }
-    // Whether the kernel has code for all that the launch needs.
+    // Whether the kernel has the code for all needs of the launch.
     HPMOE_INLINE bool Fits(const VectorCore &core) const {
         return core.launch.chunks == Chunks(core) && (from.once != 0) == (Parts() == 2) &&
                (from.group_slots != 0) == HasGroups() && (from.placement != 0) == IsPlaced() &&
@@ -99,22 +101,22 @@ template <uint32_t NEEDS> struct RouteShare {
     }
     // Whether the launch chooses its number of chunks.
     HPMOE_INLINE bool Chooses(const VectorCore &core) const { return Needs(NEEDS_CHOICE) && core.launch.choices != 0; }
-    // Whether sums are added up by parts of the tokens, which are the counted chunks.
+    // Whether sums are added up by parts of the tokens. These parts are the counted chunks.
     HPMOE_INLINE bool AddsByParts(const VectorCore &core) const { return Needs(NEEDS_PARTS) && core.launch.parts != 0; }
-    // The number of counted chunks that make up a chunk of the launch.
+    // Number of counted chunks that make up a chunk of the launch.
     HPMOE_INLINE uint32_t Merged(const VectorCore &core) const {
         return Needs(NEEDS_CHOICE) ? most_chunks / Chunks(core) : 1;
     }
-    // Number of pairs of the counted chunks. A placement's lists have one word more.
+    // Number of pairs over all counted chunks. Each list of a placement has one word more.
     HPMOE_INLINE uint32_t CountedPairs() const { return Needs(NEEDS_CHOICE) ? most_pairs : pairs; }
-    // Counts of a rank in the first part, of all counted chunks.
+    // Number of counts of a rank in the first part, over all counted chunks.
     HPMOE_INLINE uint32_t CountedColumns() const { return Needs(NEEDS_CHOICE) ? most_chunks * counted : columns; }
     // Sets the sizes for the current number of chunks.
     HPMOE_INLINE void Resize(const VectorCore &core) {
         columns = Chunks(core) * counted;
         pairs = core.launch.ranks * core.launch.local_experts;
     }
-    // The first token of a counted chunk on this rank, and the number of its tokens.
+    // First token of a counted chunk on this rank, and number of its tokens there.
     HPMOE_INLINE uint32_t FirstToken(const VectorCore &core, uint32_t chunk) const {
         return Needs(NEEDS_CHOICE) ? Min(chunk * most_tokens, core.launch.tokens) : core.FirstToken(chunk);
     }
@@ -124,35 +126,35 @@ template <uint32_t NEEDS> struct RouteShare {
     }
     // Whether slots are kept by expert, over all chunks, rather than in the order of the launch.
     HPMOE_INLINE bool KeepsApart() const { return Needs(NEEDS_CHUNKS) && most_chunks > 1; }
-    // Whether slots in UB are numbered from the rank's first slot rather than from their chunk's.
+    // Whether slots in UB are numbered from the rank's first slot rather than from their chunk's first slot.
     static constexpr bool CountsFromFirst() {
         return Needs(NEEDS_CHOICE) || (Needs(NEEDS_CHUNKS) && Needs(NEEDS_TO_KEEP));
     }
     // Whether ranks exchange counts.
     HPMOE_INLINE bool Exchanges() const { return !IsKept() || IsPlaced(); }
 
-    // The counts that a rank sent, in the heap of this rank or of a peer.
+    // Address of the counts that a rank sent, in the heap of this rank or of a peer.
     HPMOE_INLINE uint64_t Counts(const VectorCore &core, uint32_t heap, uint32_t rank) const {
         return core.Heap(heap) + CountsInHeap(core, rank);
     }
-    // The offset of a rank's counts in any heap.
+    // Offset of a rank's counts in every heap.
     HPMOE_INLINE uint64_t CountsInHeap(const VectorCore &core, uint32_t rank) const {
         const uint64_t row = static_cast<uint64_t>(core.SetOf(0)) * core.launch.ranks + rank;
         return from.counts + row * from.count_pitch * 4;
     }
-    // The address at which this rank reads the counts of a rank.
+    // Address at which this rank reads the counts of a rank.
     HPMOE_INLINE uint64_t Told(uint32_t rank) const {
         return told + static_cast<uint64_t>(rank) * from.count_pitch * 4;
     }
-    // Address in UB of this core's counts of a part; the counts of each chunk begin a block.
+    // Address in UB of this core's counts of a part. The counts of each chunk start at a block.
     HPMOE_INLINE uint32_t Counted(const VectorCore &core, uint32_t part) const {
         HPMOE_EXPECTS(part < Parts());
         return UB_COUNTED + part * Chunks(core) * AlignUp(own, BLOCK_WORDS) * 4;
     }
 };
 
-// Lists with a word for each pair, from which tables are made. In tables, pairs are ordered by rank, chunk and expert
-// within the chunk.
+// Lists with a word per pair, from which tables are made. In tables, pairs are ordered by rank, then chunk, then
+// expert.
 enum RouteList : uint32_t {
     WORDS,   // offset of each word, in bytes
     SEGMENT, // offset of the first pair with the same rank and chunk
@@ -175,7 +177,7 @@ struct RouteLists : Lists {
     HPMOE_INLINE uint32_t operator[](uint32_t list) const { return list * bytes + LIST_FRONT; }
     // The first byte after all lists.
     HPMOE_INLINE uint32_t End() const { return ROUTE_LISTS * bytes; }
-    // These lists with another number of words, at most one more.
+    // These lists with another number of words, which is larger by at most one.
     HPMOE_INLINE RouteLists Of(uint32_t numbers) const {
         RouteLists lists = *this;
         lists.count = numbers;
@@ -204,7 +206,7 @@ HPMOE_ROUTINE void LoadWords(uint32_t to, uint64_t from, uint32_t count) {
     WaitFlag<HardEvent::MTE2_V>(2);
 }
 
-// Copies `count` words from UB, made by the vector unit, to global memory. The unit may overwrite them after the call.
+// Copies `count` words, which the vector unit made, from UB to global memory. It may overwrite them after the call.
 HPMOE_ROUTINE void StoreWords(uint64_t to, uint32_t from, uint32_t count) {
     SetFlag<HardEvent::V_MTE3>(2);
     WaitFlag<HardEvent::V_MTE3>(2);
@@ -213,7 +215,7 @@ HPMOE_ROUTINE void StoreWords(uint64_t to, uint32_t from, uint32_t count) {
     WaitFlag<HardEvent::MTE3_V>(2);
 }
 
-// Like StoreWords, for words that the scalar unit made and may overwrite after the call.
+// Like StoreWords, for words that the scalar unit made. It may overwrite them after the call.
 HPMOE_ROUTINE void StoreScalars(uint64_t to, uint32_t from, uint32_t count) {
     SetFlag<HardEvent::S_MTE3>(4);
     WaitFlag<HardEvent::S_MTE3>(4);

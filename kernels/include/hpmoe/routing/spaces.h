@@ -1,4 +1,4 @@
-// Extents of the iteration spaces of a route.
+// The extents of iteration spaces, computed from a route.
 #pragma once
 
 #include "hpmoe/routing/tables.h"
@@ -9,14 +9,14 @@ constexpr uint32_t RAGGED_HEIGHT = 1u << 30; // height of a space whose items ar
 
 HPMOE_INLINE bool MadeOnHost(uint32_t kind) { return kind == HPMOE_BLOCKS || kind == HPMOE_CHUNKS; }
 
-// The part whose rows a space has.
+// The part that has the rows of a kind of space.
 HPMOE_INLINE uint32_t PartOf(uint32_t kind) { return kind == HPMOE_SENDS_ONCE || kind == HPMOE_ONCE_TILES ? 1 : 0; }
 
 HPMOE_INLINE HpmoeSpace SpaceOf(const VectorCore &core, uint32_t space) {
     return Load<HpmoeSpace>(core.launch.spaces + space * sizeof(HpmoeSpace));
 }
 
-// The number of items that hold rows [at, at + rows) of each expert. Items are cut at multiples of `height` rows. `at`
+// Number of items that hold rows [at, at + rows) of each expert, if items are cut at multiples of `height` rows. `at`
 // may be overwritten.
 HPMOE_INLINE void Pieces(const RouteLists &lists, uint32_t out, uint32_t at, uint32_t rows, uint32_t height,
                          uint32_t scratch) {
@@ -59,16 +59,16 @@ HPMOE_ROUTINE void ItemsOf(VectorCore &core, const Share &route, const RouteList
     Pieces(lists, items, at, lists[sends ? OWN : TOTAL], height, scratch);
 }
 
-// Items before each group, if groups are sorted by place in the order of queues, and at each place by peer. `items` has
-// a number for each of `peers` peers and each local expert. The order of queues is each peer's own, or this rank's if
-// `own`.
+// Number of items before each group, if groups are sorted by position in the order of queues, then by peer. `items` has
+// a number for each of `peers` peers and each local expert. With `own`, the order of queues is this rank's for all
+// peers; otherwise it is each peer's.
 HPMOE_ROUTINE void CountedBefore(VectorCore &core, const RouteLists &lists, uint32_t items, uint32_t peers, bool own,
                                  uint32_t out) {
     const uint32_t local = core.launch.local_experts;
     const uint32_t mine = core.launch.rank * local;
     const RouteLists groups = lists.Of(peers * local);
     const uint32_t place = lists[SCRATCH + 2], peer = lists[SCRATCH + 3], expert = lists[SCRATCH + 4];
-    // From groups to the sorted order: word place * peers + peer.
+    // Moves numbers from the order of groups to the sorted order: to word position * peers + peer.
     groups.Remainders(peer, place, peers);
     groups.Scaled(peer, peer, static_cast<int32_t>(local));
     if (own) {
@@ -82,7 +82,7 @@ HPMOE_ROUTINE void CountedBefore(VectorCore &core, const RouteLists &lists, uint
     groups.Scaled(place, place, 4);
     groups.Picked(expert, items, place, 0);
     SumsBefore(peer, expert, lists[WORDS], place, groups.count);
-    // Back to the order of groups.
+    // Moves numbers back to the order of groups.
     groups.Remainders(place, expert, local);
     if (own) {
         groups.Shifted(place, place, static_cast<int32_t>(mine));
@@ -102,8 +102,8 @@ HPMOE_INLINE bool InPieces(uint32_t kind) {
     return kind == HPMOE_SENDS || kind == HPMOE_SENDS_ONCE || kind == HPMOE_ARRIVALS;
 }
 
-// Stores the items before each group of a space. If the groups are local experts, also stores those of all ranks, which
-// peers need.
+// Stores the number of items before each group of a space. If groups are local experts, also stores the numbers of all
+// ranks, which peers need.
 template <class Share>
 HPMOE_INLINE void StoreItems(VectorCore &core, const Share &route, const RouteLists &lists, const HpmoeSpace &space) {
     const uint32_t items = lists[SCRATCH], sums = lists[SCRATCH + 1], mine = lists[SCRATCH + 5];
@@ -126,7 +126,7 @@ HPMOE_INLINE void StoreItems(VectorCore &core, const Share &route, const RouteLi
     StoreWords(space.first_items, segments, local + 1);
 }
 
-// Stores the items before each group in the order of queues.
+// Stores the number of items before each group in the order of queues.
 template <class Share>
 HPMOE_INLINE void StoreCounted(VectorCore &core, const Share &route, const RouteLists &lists, const HpmoeSpace &space) {
     const uint32_t items = lists[SCRATCH], sums = lists[SCRATCH + 1], mine = lists[SCRATCH + 5];
@@ -140,7 +140,7 @@ HPMOE_INLINE void StoreCounted(VectorCore &core, const Share &route, const Route
     const RouteLists own = lists.Of(local);
     own.Picked(mine, items, lists[WORDS], core.launch.rank * local * 4);
     if (space.height >= RAGGED_HEIGHT && route.Chunks(core) > 1 && space.kind == HPMOE_ROW_TILES) {
-        // An expert has the same number in every chunk, so that the same core adds to its matrices.
+        // Each expert has the same number in every chunk, so that the same core adds to its matrices.
         own.Remainders(sums, items, core.launch.chunk_experts);
     } else {
         CountedBefore(core, lists, mine, 1, true, sums);

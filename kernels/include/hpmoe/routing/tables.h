@@ -7,8 +7,8 @@ namespace hpmoe {
 
 constexpr uint32_t PATTERN_WORDS = 1024; // words of the pattern of offsets that interleaves lists
 
-// Stores `n` lists in global memory, interleaved: out[n * i + j] is word i of list j. Lists are `apart` bytes from each
-// other, and their word 0 is `begin` bytes from their beginning.
+// Stores `n` lists in global memory, interleaved: out[n * i + j] is word i of list j. The lists are `apart` bytes
+// apart, and word 0 of each is `begin` bytes after the list's start.
 HPMOE_ROUTINE void StoreInterleaved(uint64_t to, uint32_t list, uint32_t begin, uint32_t apart, uint32_t n,
                                     uint32_t count, uint32_t scratch) {
     const LocalTensor<int32_t> pattern = Ints(scratch);
@@ -31,7 +31,7 @@ HPMOE_ROUTINE void StoreInterleaved(uint64_t to, uint32_t list, uint32_t begin, 
     }
 }
 
-// Counts of some sources for this rank's experts, in UB. Each chunk of a source begins a block.
+// The counts of some sources for this rank's experts, in UB. Each chunk of a source starts at a block.
 struct OwnCounts {
     uint32_t at;     // a row with the sums of all earlier sources
     uint32_t room;   // words in a chunk
@@ -91,7 +91,7 @@ struct OwnCounts {
         all.Shifted(Row(0), Row(0), -static_cast<int32_t>(merged));
     }
 
-    // Loads one counted chunk for each chunk: of those that make it up, the one with this number.
+    // Loads one counted chunk for each chunk of the launch: the one with number `number` among those that make it up.
     template <class Share>
     HPMOE_INLINE void LoadChunks(const VectorCore &core, const Share &route, uint32_t source, uint32_t count,
                                  uint32_t number, uint32_t to) const {
@@ -110,7 +110,8 @@ struct OwnCounts {
         WaitFlag<HardEvent::MTE2_V>(2);
     }
 
-    // Like LoadSources, with a placement: loads whole rows of counts, as many at a time as fit after the sources.
+    // Like LoadSources, for a launch with a placement: loads whole rows of counts, as many at a time as fit after the
+    // sources.
     template <class Share>
     HPMOE_INLINE void PickSources(const Share &route, uint32_t source, uint32_t count, uint32_t merged) const {
         const uint32_t added = Row(count);
@@ -130,7 +131,7 @@ struct OwnCounts {
         Lists{count * pitch}.Shifted(Row(0), Row(0), -static_cast<int32_t>(merged));
     }
 
-    // Adds to each source all sources before it: in steps that double, if there is room for a copy.
+    // Adds to each source's counts the counts of all sources before it: in doubling steps, if there is room for a copy.
     HPMOE_INLINE void SumUp(uint32_t count) const {
         if (Row(2 * count) <= UB_KEPT) {
             Lists{pitch}.Plus(Row(0), Row(0), at);
@@ -148,14 +149,14 @@ struct OwnCounts {
     }
 };
 
-// For each source and local expert of this rank, in the order of tables: the number of rows, and the position of the
-// first one among the expert's rows.
+// For each source and each local expert of this rank, in the order of tables: the number of rows, and the position of
+// the first of them among the expert's rows.
 template <class Share>
 HPMOE_ROUTINE void Arrivals(VectorCore &core, const Share &route, const RouteLists &lists, uint32_t rows_to,
                             uint32_t at_to) {
     const uint32_t local = core.launch.chunk_experts;
     const OwnCounts counts(core, route, lists.End());
-    // Offsets of the loaded words, which skip the padding of chunks.
+    // Offsets of the loaded words, without the padding of chunks.
     const uint32_t dense = lists[SCRATCH + 2], scratch = lists[SCRATCH + 3];
     lists.Quotient(scratch, local);
     lists.Scaled(scratch, scratch, static_cast<int32_t>(counts.room - local) * 4);
