@@ -19,8 +19,9 @@
 /* Number of chunks in memory at a time. Chunk n reuses the buffers of chunk n - HPMOE_CHUNK_BUFFERS. */
 #define HPMOE_CHUNK_BUFFERS 2
 
-/* The items of a space, and how they are grouped. A "local expert" is an expert of one rank in one chunk: its number is
- * chunk * chunk_experts + the expert's number on the rank. The number of a "pair" is peer * local_experts + local expert. */
+/* The kinds of spaces: their items, and how items are grouped. A "local expert" is an expert of one rank in one chunk.
+ * Its number is chunk * chunk_experts + the expert's number on the rank. The number of a "pair" is
+ * peer * local_experts + local expert. */
 enum HpmoeSpaceKind {
     HPMOE_ROW_TILES = 0,  /* groups: local experts; items: row tiles of the rows received for the expert */
     HPMOE_SENDS = 1,      /* groups: pairs (owner, its expert); items: pieces of the rows that this rank sends to */
@@ -94,7 +95,7 @@ struct HpmoeSpace {
     uint64_t arrival_order; /* ROW_TILES: GM int32[items]: items of each group in the order in which their rows */
                             /* arrive; zero if no entry walks them in this order, and for other kinds */
     uint32_t kind;          /* HpmoeSpaceKind */
-    uint32_t height;        /* most rows of an item */
+    uint32_t height;        /* maximum number of rows of an item */
     uint32_t turn; /* with arrival_order: rows that a rank puts to one peer before the next peer has its turn */
     uint32_t reserved;
 };
@@ -133,16 +134,16 @@ struct HpmoeLaunch {
     uint64_t abort;        /* byte offset in the heap: int32, not zero after a launch was given up: cores leave that */
                            /* launch and every later one until the host clears the heap */
     uint64_t records;      /* GM HpmoeRecord[aic + aiv] */
-    uint64_t time_limit;   /* most cycles of the system counter that one wait may take */
+    uint64_t time_limit;   /* maximum number of cycles of the system counter that a wait may take */
     uint64_t rows_once;    /* GM int32[received]: number of each received row's once-sent row; zero if none are sent */
     uint64_t origins;      /* GM int32[received]: each received row's slot at its sender; zero if puts send the slots */
-    uint32_t counter_count; /* counters of one set */
+    uint32_t counter_count; /* number of counters in one set */
     uint32_t rank;
     uint32_t ranks;
     uint32_t local_experts; /* chunks * chunk_experts */
-    uint32_t tokens;        /* tokens of this rank */
-    uint32_t aic;           /* matrix cores of the schedule */
-    uint32_t aiv;           /* vector cores of the schedule */
+    uint32_t tokens;        /* number of tokens of this rank */
+    uint32_t aic;           /* number of matrix cores of the schedule */
+    uint32_t aiv;           /* number of vector cores of the schedule */
     uint32_t chunks;        /* at least 1 */
     uint32_t chunk_tokens;  /* tokens of each chunk of this rank; the last chunks may have fewer, or none */
     uint32_t chunk_experts; /* experts of this rank, the same in each chunk */
@@ -153,7 +154,7 @@ struct HpmoeLaunch {
                      /* HpmoeClock[ranks][HPMOE_CLOCK_ROUNDS]. Zero if the kernel records no time stamps */
     uint64_t clocks; /* byte offset in the heap: int32[ranks], HPMOE_LINE apart: rounds of clock comparison with each */
                      /* peer; unused if the kernel records no time stamps */
-    uint32_t stamp_room;  /* most time stamps per core; even, so that no two cores share a cache line */
+    uint32_t stamp_room;  /* maximum time stamps per core; even, so that no two cores share a cache line */
     uint32_t chunk_parts; /* number of parts of a chunk; sums over an expert's rows add the parts one by one */
     uint64_t parts;   /* GM int32[local_experts][ranks * chunk_parts + 1]: for each expert, rows before those of each */
                       /* source and part, then all rows; zero if the kernel's sums have no parts */
@@ -175,7 +176,7 @@ struct HpmoeRouting {
     uint64_t start_pairs; /* GM uint32[pairs][2]: space and columns; a phase's `starts` is the sum of items * columns */
     uint32_t top_k;
     uint32_t count_pitch; /* words from one row of counts to the next, a multiple of 128 */
-    uint32_t capacity;    /* most rows of a chunk that a rank can receive */
+    uint32_t capacity;    /* maximum number of rows of a chunk that a rank can receive */
     uint32_t phases;
     uint32_t spaces;
     uint32_t expert_order;  /* HpmoeExpertOrder: the order of experts in queues */
@@ -236,7 +237,7 @@ struct HpmoeKeptHead {
     uint32_t tokens;      /* tokens of the rank */
     uint32_t group_slots; /* HpmoeRouting.group_slots */
     uint32_t placement;   /* HpmoePlacementHead.digest; zero without one */
-    uint32_t chunks;      /* number of chunks of the counts, the most that a launch may choose; zero for one */
+    uint32_t chunks;      /* number of chunks in which rows are counted, the most of any launch; zero for one */
     uint32_t reserved[6];
 };
 
@@ -285,11 +286,11 @@ struct HpmoeRecord {
     uint32_t index;   /* number of the counter in that array */
     int32_t need;
     int32_t have;
-    uint32_t tasks;    /* tiles finished */
-    uint32_t empty;    /* tiles without rows or without columns */
-    uint32_t waits;    /* waits that the core began, and counters that it found complete */
-    uint32_t entries;  /* entries of its queue with a tile for this core */
-    uint32_t unrouted; /* launches without a route since the host made the record; only for vector cores */
+    uint32_t tasks;    /* number of tiles that the core finished */
+    uint32_t empty;    /* number of tiles without rows or without columns */
+    uint32_t waits;    /* number of waits that it began and of counters that it found complete */
+    uint32_t entries;  /* number of entries of its queue with a tile for this core */
+    uint32_t unrouted; /* number of launches without a route since the host made the record; vector cores only */
     uint32_t chunks;   /* number of chunks that the kernel chose; zero if it did not choose, or not yet */
     uint32_t reserved;
 };
@@ -302,7 +303,7 @@ struct HpmoeRecord {
 struct HpmoeStampHead {
     uint64_t begun; /* when the core began */
     uint64_t ended; /* when it finished its queue; zero if it has not left, or left early */
-    uint32_t tiles; /* tiles run, including tiles without room for a stamp */
+    uint32_t tiles; /* number of tiles run, including those without room for a stamp */
     uint32_t reserved[11];
 };
 
