@@ -1,4 +1,4 @@
-//! Tells the build scripts of packages that depend on this one that they have a C interface.
+//! Declares to the build scripts of packages that depend on this one that their libraries have a C interface.
 
 fn main() {
     println!("cargo::metadata=exports=1");

@@ -5,9 +5,9 @@
 
 namespace AscendC::host {
 
-/// While it exists, the thread rounds to nearest, keeps subnormal numbers and raises no floating-point signals; then
-/// the earlier state is restored. A caller's thread may have any state, and new threads inherit the state of the thread
-/// that starts them.
+/// While an object of this class exists, its thread rounds to nearest, keeps subnormal numbers and raises no
+/// floating-point signals. Afterwards, the earlier state is restored. A caller's thread may have any state, and new
+/// threads inherit the state of the thread that starts them.
 class StandardArithmetic {
   public:
     StandardArithmetic() { hpmoe_host_arithmetic_begin(&before_); }

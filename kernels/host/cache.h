@@ -17,13 +17,13 @@ class Cache {
 
     /// Starts a kernel: lines of earlier kernels are gone from the model, although the kernel has not invalidated them.
     void clear();
-    /// Whether the kernel has invalidated the cache, or the line of this address.
+    /// Whether the kernel has invalidated the whole cache, or the line of this address.
     bool current(uint64_t address) const;
-    /// Reads inside one line; `end` is the end of the region, which may cut the line short. `heard` is what the core
-    /// has learnt of others; null if the memory is not searched for races.
+    /// Reads inside one line. `end` is the end of the region, which may cut the line short. `heard` is what the core
+    /// has learnt of other cores; null if the memory is not searched for races.
     uint64_t load(uint64_t address, uint32_t bytes, uint64_t end, const Heard *heard);
     void store(uint64_t address, uint32_t bytes, uint64_t value, uint64_t end, const Heard *heard, Where where);
-    /// What the core had learnt of others when it fetched the line of an address that it just loaded.
+    /// What the core had learnt of other cores when it fetched the line of an address that it just loaded.
     const Heard &heard(uint64_t address) const { return lines_[slotOf(address)].heard; }
     void fetch(uint64_t address, uint64_t end, const Heard *heard) { find(address, end, heard); }
     /// Writes back and drops the line of an address; with `onlyStored`, only if the line was stored to.
@@ -32,7 +32,7 @@ class Cache {
     /// Writes back the lines that a stopped core still holds, so that the fault can be examined.
     void salvage();
     void evict(uint32_t slot);
-    /// A store that was never written back; null if there is none.
+    /// The place of a store that was never written back; null if there is none.
     const Where *dirty() const;
 
   private:
@@ -49,7 +49,7 @@ class Cache {
     };
     static uint32_t slotOf(uint64_t tag) { return static_cast<uint32_t>(tag / kLine % kLines); }
     bool isDirty(uint32_t slot) const { return dirty_[slot / 64] >> slot % 64 & 1; }
-    /// Calls `visit` with each slot of a set.
+    /// Calls `visit` with each line in a set of lines.
     template <typename F> static void each(const uint64_t (&set)[kLines / 64], F visit) {
         for (uint32_t i = 0; i < kLines / 64; ++i)
             for (uint64_t left = set[i]; left; left &= left - 1)

@@ -28,8 +28,8 @@ struct Clock {
 };
 
 struct Release;
-/// For each core of all ranks, its last release that another core has seen by polling a word; null if none. Immutable
-/// once made.
+/// For each core of all ranks, its last release that this core has learnt of by polling a word; null if there is none.
+/// Never changed once made.
 using Heard = std::shared_ptr<const std::vector<const Release *>>;
 
 enum class Op : uint8_t { SetFlag, WaitFlag, Barrier, Transfer, Move, Nd2Nz, Fill, LoadData, Mmad, Fixpipe, Vector };
@@ -62,7 +62,7 @@ struct MoveArgs {
 struct Nd2NzArgs {
     uint64_t gm;
     uint32_t local;
-    uint32_t bytes; ///< of an element
+    uint32_t bytes; // bytes of an element
     Nd2NzParams p;
 };
 

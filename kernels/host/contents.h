@@ -11,7 +11,7 @@ namespace AscendC::host {
 class Contents {
   public:
     explicit Contents(uint32_t bytes);
-    /// The address of the bytes. Only settled bytes have the memory's contents.
+    /// The address of the bytes. Only bytes that were settled hold the memory's contents.
     uint8_t *bytes() { return bytes_.get(); }
 
     /// Sets all bytes to 0xFF.
@@ -33,7 +33,7 @@ class Contents {
   private:
     static constexpr uint32_t kGroup = 512; ///< bytes
     static constexpr uint32_t kMost = 1024; ///< groups of the largest memory
-    /// Aligned to cache lines of this machine, so that blocks and strips are, too.
+    /// A cache line of this machine, so that blocks and strips are aligned to cache lines, too.
     static constexpr std::align_val_t kAlignment{64};
     struct Release {
         void operator()(uint8_t *bytes) const { ::operator delete[](bytes, kAlignment); }

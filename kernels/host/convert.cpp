@@ -38,7 +38,7 @@ template <M mode> float toUnit(float x, float unit) {
     return static_cast<float>(toWhole<mode>(scaled) * unit);
 }
 
-/// The value of the last bit kept of x, in a format with this many mantissa bits and this least exponent.
+/// The value of the last bit that is kept of x, in a format with this many mantissa bits and this smallest exponent.
 float unitOf(float x, int bits, int least) {
     int exponent = static_cast<int>((bitsOf(x) >> 23) & 0xFFu) - 127;
     return std::ldexp(1.0f, (exponent < least ? least : exponent) - bits);
@@ -58,7 +58,7 @@ template <M mode> float directed(double x, float nearest) {
     }
 }
 
-/// Every source type but int64 is exact as a double.
+/// Converts a number to T. Every source type but int64 is exact as a double.
 template <typename T, M mode> T to(double x) {
     constexpr bool nearest = mode == M::CAST_RINT || mode == M::CAST_NONE;
     if constexpr (std::is_same_v<T, bfloat16_t> || std::is_same_v<T, half>) {

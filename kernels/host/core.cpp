@@ -12,7 +12,7 @@ thread_local Core *t_current = nullptr;
 
 } // namespace
 
-/// Continues the numbers of calls from earlier launches, whose calls are all complete.
+/// Makes the numbers of calls continue from earlier launches. All of the earlier calls are complete.
 void Core::numberCalls() {
     constexpr uint32_t most = 1u << 31;
     if (std::any_of(seq, seq + kPipes, [](uint32_t last) { return last >= most; })) {

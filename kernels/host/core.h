@@ -34,7 +34,7 @@ struct Flag {
     Where setAt;
 };
 
-/// State that the cores of one launch share.
+/// The state that the cores of one launch on one rank share.
 struct Rank {
     HpmoeHostOptions options;
     HpmoeHostKernel entry;
@@ -49,9 +49,9 @@ struct Rank {
     volatile int32_t *stop = nullptr;
     HpmoeHostResult *result = nullptr;
 
-    /// Whether races are searched for on chip, and every order that flags leave open is random.
+    /// Whether the host searches for on-chip races, and randomises every order that flags leave open.
     bool checks() const { return !options.unchecked; }
-    /// Whether a test breaks this assumption about hardware: HPMOE_HOST_BREAK_...
+    /// Whether a test breaks this assumption about hardware (HPMOE_HOST_BREAK_...).
     bool breaks(uint32_t assumption) const { return options.fault == assumption; }
 };
 
@@ -94,14 +94,14 @@ struct Core {
     uint8_t pipeOrder[kPipes];
     enum class Pace : uint8_t { Eager, Lazy, Mixed } pace;
     enum class Pick : uint8_t { Oldest, Newest, Any } pick;
-    Heard heard;             ///< what this core has learnt of others
+    Heard heard;             // what this core has learnt of other cores
     uint32_t sent;           ///< writes to other ranks
     uint32_t landed;         ///< writes to other ranks before the last PIPE_ALL
     uint32_t scalar;         ///< scalar accesses of global memory
     uint64_t polled;         ///< address of the last dcci of a line
     Looks looks;             ///< polls of words that others write
     uint32_t lastRegions[4]; ///< where the last global addresses were found, the last one first
-    uint32_t lingers;        ///< times it waited for others to see a signal that came too early
+    uint32_t lingers;        // times that it waited for other cores to see a signal that came too early
     int32_t slice;           ///< calls left until the fiber lets others run
     bool starves;            ///< a test makes its calls run out of memory
     bool checks;             ///< see `Rank::checks`
@@ -113,7 +113,7 @@ struct Core {
     void prepare(void (*run)(void *core));
     /// Continues the core's program on this thread until it yields.
     void enter();
-    /// Its number among the cores of all ranks.
+    /// Number of the core among the cores of all ranks.
     uint32_t numberOfAll() const {
         const HpmoeHostOptions &o = rank->options;
         return o.rank * (o.aic + o.aiv) + (aic ? index : o.aic + index);
@@ -136,9 +136,9 @@ std::string describe(const Call &call);
 // engine.cpp
 /// The next free slot of a pipe, with everything but the arguments filled in. Runs other work while the queue is full.
 Call &issue(Core &core, Pipe pipe, Op op, const char *name, Where where);
-/// Runs one queued call on any pipe; false if none can run.
+/// Runs one queued call on any pipe. Returns false if none can run.
 bool step(Core &core);
-/// Entry of every call: handles stops, lets other fibers run, and works off some of the queues.
+/// Entry of every call: handles stops, lets other fibers run, and runs some of the queued calls.
 Core &enterCall();
 /// Entry of a load, which may poll a word.
 Core &enterLoad();
@@ -171,9 +171,9 @@ void checkLentFlag(Core &core, Where where, const char *name, HardEvent event, i
 // registers.cpp
 /// Reports calls that depend on registers that the kernel has not set.
 void needRegisters(Core &core, Where where, const char *name);
-/// For a call that computes numbers of this type: 16-bit floats need the mode that keeps infinities.
+/// For a call that computes numbers of this type: reports 16-bit floats unless the mode that keeps infinities is set.
 void needInfinities(Core &core, Where where, const char *name, Dt type);
-/// For a product of this type: f32 operands need the mode that uses all of their bits.
+/// For a product of this type: reports f32 operands unless the mode that uses all of their bits is set.
 void needWholeFloats(Core &core, Where where, const char *name, Dt type);
 void checkRegistersAtEnd(Core &core);
 
@@ -181,25 +181,26 @@ void checkRegistersAtEnd(Core &core);
 enum class AccessKind : uint8_t { DmaRead, DmaWrite, ScalarRead, ScalarWrite };
 const HpmoeHostRegion &checkGlobal(Core &core, Where where, const char *name, uint64_t address, uint64_t bytes,
                                    AccessKind access);
-/// Starts a copy into global memory, whose rows are then written one by one. Null if the memory is not searched for
-/// races.
+/// Begins a copy into global memory, whose rows are then written one by one. Returns null if the memory is not searched
+/// for races.
 Access *beginWrites(Core &core, const Call &call, bool remote);
-/// Ends that copy; all of its rows, of this many bytes, have been written.
+/// Ends a copy that beginWrites began. All of its rows, of `rowBytes` bytes each, have been written.
 void endWrites(Core &core, Access *by, bool remote, uint64_t to, uint64_t rowBytes);
 /// Writes a row, or a piece of one, to memory.
 void landGlobal(Core &core, const Access *by, Atomic atomic, uint64_t to, const uint8_t *from, uint32_t bytes);
-/// Checks a copy out of global memory: the writers of its bytes must be ordered before it.
+/// Checks a copy out of global memory: all writers of its bytes must be ordered before it.
 void readsGlobal(Core &core, const Call &call, uint64_t from, uint32_t rows, uint64_t bytes, uint64_t pitch);
 inline void readGlobal(void *to, uint64_t from, uint32_t bytes) {
     std::memcpy(to, reinterpret_cast<const void *>(from), bytes);
 }
-/// Checks a load of the scalar unit in the same way. The cached line may be old, so `heard` is what the core knew of
-/// others when it fetched the line.
+/// Checks a load of the scalar unit in the same way as readsGlobal. The cached line may be old, so `heard` is what the
+/// core had learnt of other cores when it fetched the line.
 void scalarReads(Core &core, Where where, const char *name, uint64_t address, uint32_t bytes, const Heard &heard);
 void scalarWrites(Core &core, Where where, const char *name, uint64_t address, uint32_t bytes);
-/// What a core has learnt of others; null if the memory is not searched for races.
+/// What a core has learnt of other cores; null if the memory is not searched for races.
 const Heard *learnt(Core &core, uint64_t address);
-/// A word that the core polls, in place of its cached value. False if the memory is not searched for races.
+/// Gets the value of a word that the core polls, to use instead of its cached value. Returns false if the memory is not
+/// searched for races.
 bool pollGlobal(Core &core, Where where, const char *name, uint64_t address, uint64_t *value);
 bool isRemote(Core &core, uint64_t address);
 

@@ -21,7 +21,7 @@ class Pool {
         free_.pop_back();
         return core;
     }
-    /// Returns a core; frees it if there is no room to keep it.
+    /// Takes a core back, or frees it if there is no room to keep it.
     void give(std::unique_ptr<Core> core) noexcept {
         try {
             std::lock_guard<std::mutex> guard(lock_);
@@ -44,7 +44,7 @@ inline void addCounters(HpmoeHostResult &result, const Counters &c) {
     result.mmad_flops += c.mmadFlops, result.vector_calls += c.vectorCalls, result.flag_waits += c.flagWaits;
 }
 
-/// Whether a test wants the resource with this number to be missing.
+/// Whether a test makes the resource with this number unavailable.
 inline bool isMissing(const Rank &rank, uint32_t fault, uint32_t number) {
     return rank.options.fault == fault && rank.options.fault_at == number;
 }
@@ -66,13 +66,14 @@ class Cores {
         for (auto &core : cores_) pool().give(std::move(core));
     }
     size_t count() const { return cores_.size(); }
-    /// Thread i gets cores i, i + threads, i + 2 * threads and so on; or the first thread gets all.
+    /// The cores of each thread: thread i gets cores i, i + threads, i + 2 * threads and so on; or the first thread
+    /// gets all.
     std::vector<std::vector<Core *>> shares(uint32_t threads, bool allForFirst) {
         std::vector<std::vector<Core *>> shares(threads);
         for (size_t i = 0; i < cores_.size(); ++i) shares[allForFirst ? 0 : i % threads].push_back(cores_[i].get());
         return shares;
     }
-    /// Adds up what the cores counted; false if one of them did not finish its kernel.
+    /// Sums the cores' counts. Returns false if a core did not finish its kernel.
     bool finish(HpmoeHostResult &result) {
         bool left = true;
         std::vector<Heard> heard;

@@ -15,17 +15,17 @@ class Crew {
     Crew(uint32_t threads, size_t cores) : places_(threads), share_(cores / threads), left_(cores) {}
 
     uint32_t threads() const { return static_cast<uint32_t>(places_.size()); }
-    /// Cores per thread, if all threads have the same number.
+    /// Number of cores per thread, if all threads have the same number.
     size_t share() const { return share_; }
 
     /// Whether a core of the launch has not finished yet.
     bool hasWork() const { return left_.load(std::memory_order_relaxed) != 0; }
     void hasFinished() { left_.fetch_sub(1, std::memory_order_relaxed); }
 
-    /// Whether a thread asks for a core; checked before each turn of a core.
+    /// Whether a thread asks for a core. This is checked before each turn of a core.
     bool isAsked() const { return asking_.load(std::memory_order_relaxed) != 0; }
 
-    /// Asks for a core for thread `own`, until it gets one or withdraws.
+    /// Asks for a core for thread `own`, until the thread gets one or withdraws.
     void ask(uint32_t own) {
         Place &place = places_[own];
         if (place.asks || place.comes) return;
@@ -38,7 +38,8 @@ class Crew {
         place.comes = false, asking_.fetch_sub(1, std::memory_order_relaxed);
     }
 
-    /// Gives a core to a thread that asks; false if none asks any more. The giver must have left the core's fiber.
+    /// Gives a core to a thread that asks. Returns false if none asks any more. The giver must have left the core's
+    /// fiber.
     bool give(Core *core) {
         for (Place &place : places_) {
             if (!place.asks.load(std::memory_order_relaxed) || !place.asks.exchange(false, std::memory_order_relaxed))
@@ -50,7 +51,7 @@ class Crew {
         return false;
     }
 
-    /// The core that thread `own` was given, or null.
+    /// The core that thread `own` was given; null if it was given none.
     Core *take(uint32_t own) {
         Place &place = places_[own];
         if (!place.comes) return nullptr;

@@ -1,9 +1,9 @@
 // The queues of a core: which calls may run next, and the adversary that chooses among them.
 //
-// The pipes' work runs on the core's own fiber, at its own calls: a pipe depends on nothing outside its core. Between
-// two barriers, copies and Fixpipes of a pipe may finish in any order; V and M work in order. At random moments the
-// engine draws again how far the scalar program runs ahead, which pipe goes first and which of several copies runs, and
-// keeps that for a while: a steady bias finds more than a fair coin.
+// The pipes' work runs on the core's own fiber, during the core's own calls, because a pipe depends on nothing outside
+// its core. Between two barriers, copies and Fixpipes of a pipe may finish in any order; V and M work in order. At
+// random moments the engine chooses anew how far the scalar program runs ahead, which pipe goes first, and which of
+// several copies runs. It keeps each choice for a while, because a steady bias finds more errors than a fair coin.
 //
 // Without checks nothing is random: calls run in the order in which they were issued, as soon as flags let them.
 #include <ctime>
@@ -67,8 +67,8 @@ void stopIfAsked(Core &core) {
     if (__atomic_load_n(core.rank->stop, __ATOMIC_RELAXED)) leaveForEver(core);
 }
 
-/// Lets all other cores run: a signal has overtaken data, and a core that takes the signal for the data gets time to read.
-/// Other ranks may be asleep in a poll, so this takes real time.
+/// Lets all other cores run. A signal has overtaken data, so a core that takes the signal for the data gets time to
+/// read. Cores of other ranks may be asleep in a poll, so this takes real time.
 void linger(Core &core, bool remote) {
     timespec begin, now;
     clock_gettime(CLOCK_MONOTONIC, &begin);
@@ -82,7 +82,7 @@ void linger(Core &core, bool remote) {
     }
 }
 
-/// Whether an adding copy ran before an earlier plain copy of the same pipe.
+/// Whether a copy that adds has run before an earlier plain copy of the same pipe.
 bool overtook(Queue &queue, uint32_t position) {
     const Call &call = queue.at(position);
     if (call.op != Op::Transfer || call.atomic == Atomic::None) return false;
@@ -93,7 +93,7 @@ bool overtook(Queue &queue, uint32_t position) {
     return false;
 }
 
-/// Runs the first call of a queue, if it can run. What a call knows of others matters only to checks.
+/// Runs the first call of a queue, if it can run. What a call knows of other cores matters only to checks.
 bool runFront(Core &core, Pipe pipe) {
     Queue &queue = core.queues[pipe];
     Call &call = queue.at(queue.head);
@@ -112,7 +112,7 @@ bool runFront(Core &core, Pipe pipe) {
     return true;
 }
 
-/// Runs one call of the queues in order; false if none can run.
+/// Runs one call of the queues in the order of issue. Returns false if none can run.
 bool stepInOrder(Core &core) {
     for (uint32_t pipes = core.nonEmpty; pipes; pipes &= pipes - 1)
         if (runFront(core, static_cast<Pipe>(__builtin_ctz(pipes)))) return true;

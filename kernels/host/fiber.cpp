@@ -1,7 +1,7 @@
-// Context switch: a few instructions on x86-64 and AArch64, ucontext elsewhere.
+// Context switches between fibers: a few instructions on x86-64 and AArch64, ucontext elsewhere.
 //
-// In assembly, because a launch switches some hundred thousand times, and swapcontext makes two system calls for signal
-// masks each time.
+// The switch is in assembly, because a launch switches some hundred thousand times, and swapcontext makes two system
+// calls for signal masks each time.
 #include "fiber.h"
 
 #include <cerrno>
@@ -21,7 +21,8 @@ namespace AscendC::host {
 
 namespace {
 constexpr size_t kStack = 256 * 1024;
-/// Bytes at the start of a fiber's stack that are filled with stale data, so that programs don't rely on zeros.
+/// Number of bytes at the start of a fiber's stack that are filled with stale data, so that programs don't rely on
+/// zeros.
 constexpr size_t kStale = 8 * 1024;
 constexpr int kStaleByte = 0xa5;
 } // namespace

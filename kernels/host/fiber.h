@@ -7,7 +7,7 @@
 
 namespace AscendC::host {
 
-/// The reason why a fiber has no stack: the system's error number.
+/// Thrown if a fiber gets no stack; contains the system's error number.
 struct NoStack {
     int error;
 };
@@ -21,13 +21,14 @@ class Fiber {
     Fiber &operator=(const Fiber &) = delete;
     ~Fiber();
 
-    /// Allocates its stack, which is kept from one use to the next. Throws NoStack if the system refuses.
+    /// Allocates the fiber's stack, which is kept from one use to the next. Throws NoStack if the system refuses.
     void reserve();
-    /// Prepares it to run `body(argument)`, which must end in `leave` and never return. It needs a stack.
+    /// Prepares the fiber to run `body(argument)`, which must end in `leave` and never return. The stack must be
+    /// reserved.
     void prepare(Body body, void *argument);
-    /// Runs it until it leaves. Called by a worker.
+    /// Runs the fiber until it leaves. Called by a worker.
     void enter();
-    /// Goes back to the worker. Called inside the fiber.
+    /// Switches back to the worker. Called inside the fiber.
     void leave();
 
   private:

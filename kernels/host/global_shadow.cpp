@@ -33,7 +33,7 @@ void GlobalShadow::grow(uint64_t bytes) {
 }
 
 /// Sets the slot of each block or byte to its state after the access. Most slots have the same history as the previous
-/// one, whose result is reused.
+/// slot, whose result is then reused.
 template <typename F> Conflict GlobalShadow::each(uint64_t address, uint64_t bytes, F next) {
     Slot before = {}, after = {};
     bool known = false;
@@ -83,7 +83,7 @@ Conflict GlobalShadow::write(const Access &by, uint64_t address, uint64_t bytes)
     });
 }
 
-/// The first access of a list that is not known to be complete. Atomics don't conflict with atomics.
+/// The first access in a list that is not known to be complete. Atomics don't conflict with atomics.
 const Access *GlobalShadow::unordered(const Node *list, const Access &by, bool atomic) {
     for (; list; list = list->next)
         if (!(atomic && list->access->atomic) && !knows(by, *list->access)) return list->access;
@@ -98,7 +98,7 @@ const GlobalShadow::Node *GlobalShadow::list(const Access &by, const Node *rest)
     return last_;
 }
 
-/// The accesses of a list that remain when a later one joins it.
+/// The accesses of a list that must be kept when a later access joins it.
 const GlobalShadow::Node *GlobalShadow::prune(const Node *list, const Access &by, bool reads) {
     if (!list) return nullptr;
     const Node *rest = prune(list->next, by, reads);
@@ -130,7 +130,7 @@ GlobalShadow::Word &GlobalShadow::wordAt(uint64_t address) {
     return *word;
 }
 
-/// Starts the next version of a word of which only the writers are known.
+/// Starts the next version of a word, of which only the writers are known.
 void GlobalShadow::begin(Word &word, uint64_t address) {
     Version version{valueAt(address), nullptr, nullptr};
     const Node *writers = splitOf((address - base_) / kBlock).bytes[(address - base_) % kBlock].writers;

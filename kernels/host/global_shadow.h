@@ -1,4 +1,4 @@
-// A region of global memory: for every 32 B, the last accesses.
+// The history of a region of global memory: for every 32 bytes, the last accesses.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +23,8 @@ struct Conflict {
     uint64_t from = 0, bytes = 0; ///< in the region
 };
 
-/// For every byte, the accesses that a later one must be ordered after. Accesses that are ordered before a later one in
-/// the list are dropped, so that mostly a single write or read is left.
+/// The history of a region: for every byte, the accesses that a later one must be ordered after. Accesses that are
+/// ordered before a later one in the list are dropped, so that usually a single write or read is left.
 class GlobalShadow {
   public:
     static constexpr uint32_t kBlock = 32;
@@ -33,20 +33,20 @@ class GlobalShadow {
     ~GlobalShadow();
     GlobalShadow(const GlobalShadow &) = delete;
 
-    /// Must be held while calling the functions below.
+    /// The lock that callers of the functions below must hold.
     std::mutex lock;
 
-    /// Extends the shadow: in another launch the region may be larger.
+    /// Extends the shadow, because the region may be larger in another launch.
     void grow(uint64_t bytes);
     Conflict read(const Access &by, uint64_t address, uint64_t bytes);
     Conflict write(const Access &by, uint64_t address, uint64_t bytes);
-    /// Keeps the values of a word from now on; for words that cores poll or add to.
+    /// Keeps the values of a word from now on. Used for words that cores poll or add to.
     void keep(uint64_t address) { wordAt(address); }
     /// Marks everything that was added to words of a range as complete, if `by` knows of a poll that saw all of it.
     void settle(const Access &by, uint64_t address, uint64_t bytes);
     /// Records the new values of kept words in a range.
     void changed(const Access &by, uint64_t address, uint64_t bytes);
-    /// A value of a word that `by` may see. Adds what its writers knew to `heard`.
+    /// Returns a value of a word that `by` may see. Adds what the value's writers knew to `heard`.
     uint32_t poll(const Access &by, Random &random, uint64_t address, Heard *heard);
 
   private:
@@ -64,7 +64,7 @@ class GlobalShadow {
         };
         bool operator==(const Slot &other) const { return writers == other.writers && readers == other.readers; }
     };
-    /// The value of a word after a write, and what a poll that sees it learns.
+    /// A value of a word after a write, with what a poll that sees it learns.
     struct Version {
         uint32_t value;
         const Access *by; ///< null: unknown

@@ -1,4 +1,4 @@
-// A core's knowledge of other cores' calls. A core learns of them from the words that it polls.
+// What a core knows of other cores' calls. It learns from the words that it polls.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct Done {
     bool covers(const Access &access) const;
 };
 
-/// A write that another core may see, and the calls that are complete for a core that sees it.
+/// A write that another core may see, with the calls that are complete for a core that sees it.
 struct Release {
     uint64_t number; ///< number among the releases of its core
     Done done;
@@ -44,7 +44,7 @@ struct Access {
 bool knows(uint32_t core, const Done &done, const Heard &heard, const Access &earlier);
 inline bool knows(const Access &by, const Access &earlier) { return knows(by.core, by.done, by.heard, earlier); }
 Heard join(const Heard &a, const Heard &b);
-/// Adds the release of an access to what is known, among `cores` cores.
+/// What is known after learning of `release`, among `cores` cores.
 Heard with(const Heard &heard, size_t cores, uint32_t core, const Release *release);
 
 } // namespace AscendC::host

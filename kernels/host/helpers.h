@@ -17,7 +17,8 @@ class Helpers {
     Helpers() = default;
     Helpers(const Helpers &) = delete;
     ~Helpers();
-    /// Lets another helper run a task that must not throw. Throws std::system_error if its thread can't be started.
+    /// Lets another helper run a task, which must not throw. Throws std::system_error if the helper's thread can't be
+    /// started.
     void add(std::function<void()> task);
     /// Number of threads that were started.
     size_t started() const { return started_; }

@@ -5,8 +5,8 @@
 
 namespace AscendC::host {
 
-/// Sixteen lanes: one strip of L0C is 16 columns wide, and one AVX-512 register holds 16 floats. Only for AVX-512: g++
-/// splits vectors that are wider than a register into single elements.
+/// Sixteen lanes: a strip of L0C is 16 columns wide, and an AVX-512 register holds 16 floats. Only AVX-512 code uses
+/// them, because g++ splits vectors that are wider than a register into single elements.
 typedef float Float16 __attribute__((vector_size(64), aligned(64)));
 
 /// Eight lanes, one AVX2 register.

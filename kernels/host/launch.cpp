@@ -21,8 +21,8 @@ namespace AscendC::host {
 
 namespace {
 
-/// Runs the kernel on a core; false if a call ran out of memory. No other fiber may run while the exception is handled,
-/// so the caller does the rest.
+/// Runs the kernel on a core. Returns false if a call ran out of memory. No other fiber may run while the exception is
+/// handled, so the caller does the rest.
 bool runKernel(Core &core) {
     try {
         core.rank->entry(core.rank->launch);
@@ -33,7 +33,7 @@ bool runKernel(Core &core) {
     }
 }
 
-/// The scalar program of a core's fiber.
+/// The scalar program of a core, which its fiber runs.
 void runCore(void *argument) {
     Core &core = *static_cast<Core *>(argument);
     core.finished = runKernel(core);
@@ -41,11 +41,11 @@ void runCore(void *argument) {
     leaveForEver(core);
 }
 
-/// Passes without work before a thread waits for other threads and ranks. A single thread has no other to wait for, but
-/// time must pass.
+/// Number of passes without work after which a thread waits for other threads and ranks. A single thread has no other
+/// to wait for, but time must pass.
 constexpr uint32_t SPINS = 4, SPINS_ALONE = 256;
 
-/// A thread whose cores all poll yields to threads that have work.
+/// Makes a thread whose cores all poll yield to threads that have work.
 void rest(uint32_t idlePasses) {
     if (idlePasses < 28) {
         sched_yield();
@@ -55,7 +55,7 @@ void rest(uint32_t idlePasses) {
     nanosleep(&pause, nullptr);
 }
 
-/// A core may be arbitrarily slow. Sometimes, one core pauses until others may have run out of work.
+/// Makes one core pause at times, until others may have run out of work, because a core may be arbitrarily slow.
 class Nap {
   public:
     Nap(Random &random, const Rank &rank, uint32_t patience)
@@ -72,9 +72,9 @@ class Nap {
     }
 
   private:
-    static constexpr uint32_t MOST = 2;        // per launch
-    static constexpr uint32_t APART = 64;      // passes between them, on average
-    static constexpr uint32_t LONGEST = 16384; // turns of other cores
+    static constexpr uint32_t MOST = 2;        // maximum number of pauses per launch
+    static constexpr uint32_t APART = 64;      // average number of passes between them
+    static constexpr uint32_t LONGEST = 16384; // maximum length, in turns of other cores
     const Core *asleep_ = nullptr;
     uint32_t passes_ = 0;
     uint32_t left_;
@@ -87,14 +87,14 @@ bool isAlone(const Rank &rank) {
                        [&](const HpmoeHostRegion &region) { return region.rank == rank.options.rank; });
 }
 
-/// Passes without work after which a paused core continues. With other ranks, this gives them a millisecond to go on;
-/// without them, it gives other threads of the rank time to poll once.
+/// Number of passes without work after which a paused core continues. With other ranks, this gives them a millisecond
+/// to go on; without them, it gives other threads of the rank time to poll once.
 uint32_t patience(const Rank &rank, uint32_t threads) { return !isAlone(rank) ? 40 : threads > 1 ? 34 : SPINS; }
 
-/// While other cores of its thread have work, a polling core gets one of this many turns.
+/// While other cores of its thread have work, a polling core gets one turn in this number of passes.
 constexpr uint32_t POLLS = 4;
 
-/// Microseconds between two calls of `attend`.
+/// Number of microseconds between two calls of `attend`.
 constexpr int64_t ASKED = 50000;
 
 int64_t microseconds() {
@@ -103,7 +103,7 @@ int64_t microseconds() {
     return int64_t(now.tv_sec) * 1000000 + now.tv_nsec / 1000;
 }
 
-/// Other duties of the calling thread: it starts the other threads late, so that a small launch needs none, and calls
+/// Other duties of the calling thread. It starts the other threads late, so that a small launch needs none, and calls
 /// `attend` from time to time.
 class Attendance {
   public:
@@ -124,7 +124,7 @@ class Attendance {
     int64_t next_ = ASKED;
 };
 
-/// One thread of a crew. It runs its cores in turn: its initial ones and those that other threads give it.
+/// One thread of a crew. It gives turns to its cores: its initial ones and those that other threads have given it.
 class Worker {
   public:
     Worker(Rank &rank, Crew &crew, uint32_t own, std::vector<Core *> cores)
@@ -184,8 +184,8 @@ class Worker {
         }
     }
 
-    /// Whether a core that only polls skips this turn: either its words have not changed, or other cores have work and
-    /// it polls sometimes. In the long run every core polls, because time must pass.
+    /// Whether a core that only polls skips this turn, because its words have not changed, or because other cores have
+    /// work and it polls only sometimes. In the long run every core polls, because time must pass.
     bool polls(const Core &core, size_t before) {
         if (idle_ < spins_ && core.looks.isInVain()) return true;
         return rank_.checks() && before && random_.below(POLLS);

@@ -1,4 +1,4 @@
-// Words that a core polls while it does nothing else. Until one of them changes, polling again finds nothing new.
+// The words that a core polls while it does nothing else. Until one of them changes, polling again finds nothing new.
 #pragma once
 
 #include <cstdint>
@@ -7,22 +7,22 @@ namespace AscendC::host {
 
 class Looks {
   public:
-    /// The core does something other than polling.
+    /// Tells that the core does something other than polling.
     void forget() { count_ = 0, again_ = false; }
-    /// The core is about to poll a word. If it has polled the word before, it has come full circle.
+    /// Tells that the core is about to poll a word. If it has polled the word before, it has polled all its words once.
     void begin(uint64_t address) { again_ = find(address) < count_; }
-    /// The core is about to query something else that changes.
+    /// Tells that the core is about to query something else that can change.
     void pause() { again_ = false; }
-    /// The value that the poll returned.
+    /// Tells the value that the poll returned.
     void end(uint64_t address, uint32_t value) {
         uint32_t at = find(address);
         if (at == kMost) return forget();
         if (at == count_) ++count_;
         addresses_[at] = address, values_[at] = value;
     }
-    /// Whether it has come full circle.
+    /// Whether the core has polled all its words.
     bool again() const { return again_; }
-    /// Whether it has come full circle and no word has changed since.
+    /// Whether the core has polled all its words, and none has changed since.
     bool isInVain() const {
         for (uint32_t i = 0; again_ && i < count_; ++i)
             if (__atomic_load_n(reinterpret_cast<uint32_t *>(addresses_[i]), __ATOMIC_ACQUIRE) != values_[i])

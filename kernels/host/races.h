@@ -22,25 +22,25 @@ class Races {
 
     bool isFor(uint32_t rank, uint32_t cores) const { return rank < ended_.size() && cores == coresOfRank_; }
     uint32_t coresOfRank() const { return coresOfRank_; }
-    /// Null for memory that is only read or whose words are self-validating.
+    /// The shadow of a region; null for memory that is only read or whose words are self-validating.
     GlobalShadow *shadowOf(const HpmoeHostRegion &region);
     /// Starts a launch of a rank. Returns its number, and what its cores know of all others.
     uint64_t begin(uint32_t rank, Heard *heard);
     /// Ends a launch of a rank, on all of its cores.
     void end(uint32_t rank, const std::vector<Heard> &heard);
 
-    /// Keeps an access; a write becomes a release.
+    /// Keeps an access. A write becomes a release.
     Access &note(Access access, bool write);
     Conflict read(GlobalShadow &shadow, Access &by, uint64_t address, uint32_t rows, uint64_t bytes, uint64_t pitch);
-    /// Checks a write, and makes it.
+    /// Checks a write and makes it.
     Conflict write(GlobalShadow &shadow, const Access &by, Atomic atomic, uint64_t to, const uint8_t *from,
                    uint32_t bytes);
-    /// A write of more than a line has landed; its words are never polled.
+    /// Tells that a write of more than a line has landed. The words of such a write are never polled.
     void forget(GlobalShadow &shadow, Access &by);
-    /// Checks a store that reaches memory later, when its line is written back.
+    /// Checks a store that reaches memory only later, when its line is written back.
     Conflict store(GlobalShadow &shadow, const Access &by, uint64_t address, uint32_t bytes);
-    /// The value of a word that `by` polls: the last one, or an earlier one that may still be visible, since writes may
-    /// take any time. Adds what its writers knew to `heard`.
+    /// Returns the value of a word that `by` polls: the last one, or an earlier one that may still be visible, because
+    /// writes may take any time. Adds what the value's writers knew to `heard`.
     uint32_t poll(GlobalShadow &shadow, const Access &by, Random &random, uint64_t address, Heard *heard);
 
   private:

@@ -5,7 +5,7 @@
 
 namespace AscendC::host {
 
-/// Bits of the control register that calls set.
+/// Numbers of the control register's bits that calls set.
 constexpr int kRoundsFloatsBit = 46, kInfinitiesBit = 48, kRowMajorBit = 51;
 
 struct Registers {

@@ -1,4 +1,4 @@
-// Pending writes to other ranks: they land piece by piece, at any later time, in any order.
+// Pending writes to other ranks. They land in pieces, at any later time and in any order.
 #pragma once
 
 #include <cstdint>

@@ -26,14 +26,14 @@ void runCall(Core &core, Call &call) {
 
 namespace {
 
-/// Sets bytes [from, to) of a row to the padding value, or to the row's first element repeated.
+/// Sets bytes [from, to) of a row to the padding value, or to repetitions of the row's first element.
 void pad(uint8_t *row, uint32_t from, uint32_t to, const TransferArgs &a) {
     uint32_t size = sizeOf(a.type);
     for (uint32_t i = from; i < to; i += size)
         std::memcpy(row + i, a.padWithValue ? reinterpret_cast<const uint8_t *>(&a.padValue) : row + a.lead, size);
 }
 
-/// Marks the blocks of L1 that rows are written to: several columns, which may be contiguous.
+/// Marks the blocks of L1 that rows are written to: several columns, which may follow each other without gaps.
 void touchColumns(Core &core, Call &call, uint32_t to, uint32_t columns, const Nd2NzParams &p) {
     const uint32_t bytes = p.nValue * 32u, step = p.dstNzC0Stride * 32u;
     const bool dense = p.dstNzNStride <= 1;

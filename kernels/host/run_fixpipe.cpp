@@ -10,8 +10,8 @@ namespace AscendC::host {
 
 namespace {
 
-/// Calls `visit(first mark, marks)` for the 512 B blocks of every strip that Fixpipe drains. Rows are rounded up to 16:
-/// an incomplete last fractal counts as drained.
+/// Calls `visit(first mark, marks)` for the 512 B blocks of every strip that Fixpipe drains. Rows are rounded up to 16,
+/// because an incomplete last fractal counts as drained.
 template <typename F> bool eachMarks(const FixpipeArgs &a, F visit, uint32_t unit = 16) {
     uint32_t rows = roundUp(a.p.mSize, unit), strips = (a.p.nSize + 15u) / 16;
     for (uint32_t s = 0; s < strips; ++s) {
@@ -34,7 +34,7 @@ void collectRows(float *to, const uint8_t *l0c, uint32_t rows, const FixpipePara
         }
 }
 
-/// Sets negative numbers to zero: floats, or integers stored in their place.
+/// Sets negative numbers to zero. The row holds floats, or integers in their place.
 void relu(float *row, uint32_t n, bool integers) {
     for (uint32_t j = 0; j < n; ++j)
         if (integers ? bitsOf(row[j]) >> 31 != 0 : row[j] <= 0) row[j] = 0.0f;

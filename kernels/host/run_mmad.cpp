@@ -34,7 +34,7 @@ float *room(std::vector<float> &floats, size_t count) {
 /// Sums of this many products of two int8 numbers are exact in float: none exceeds 2^24.
 constexpr uint32_t kExactDepth = 1024;
 
-/// Like multiplyStrip, for integers, which saturate once, at the end.
+/// Like multiplyStrip, for integers. They saturate only once, at the end.
 void multiplyStripOfBytes(int32_t *c, const float *a, const float *b, uint32_t rows, uint32_t depth, uint32_t pitch) {
     const size_t count = size_t(rows) * 16;
     float *sums = room(scratch().sums, count);
@@ -99,7 +99,7 @@ void multiply(uint8_t *c, const uint8_t *a, const uint8_t *b, const MmadArgs &p)
             std::memset(c + ((strips - 1) * m16 + i) * 64 + real * 4, 0xFF, (16 - real) * 4);
 }
 
-/// Rounds sums, for a test that wants them to be less exact.
+/// Rounds sums, for a test that makes them less exact.
 void roundSums(uint8_t *c, uint32_t count) {
     for (uint32_t i = 0; i < count; ++i) std::memset(c + i * 4u, 0, 2);
 }

@@ -27,14 +27,14 @@ constexpr bool kThreadSanitizer = true;
 constexpr bool kThreadSanitizer = false;
 #endif
 
-/// A stack of execution as the sanitizer in use knows it: a fiber's stack, or that of the thread that has entered the
-/// fiber.
+/// A stack of execution, as the sanitizer in use knows it: a fiber's stack, or the stack of the thread that has entered
+/// the fiber.
 class KnownStack {
   public:
 #ifdef HPMOE_THREAD_SANITIZER
-    /// Announces a fiber on this memory.
+    /// Tells the sanitizer that a fiber starts on this memory.
     void begin(void *, size_t) { fiber_ = __tsan_create_fiber(0); }
-    /// Announces the end of the fiber on it.
+    /// Tells the sanitizer that the fiber on this memory has ended.
     void end() {
         if (fiber_) __tsan_destroy_fiber(fiber_);
         fiber_ = nullptr;
@@ -51,7 +51,7 @@ class KnownStack {
     void *fiber_ = nullptr;
 #elif defined(HPMOE_ADDRESS_SANITIZER)
     void begin(void *bottom, size_t bytes) { bottom_ = bottom, bytes_ = bytes, frames_ = nullptr; }
-    /// Releases frames that were never left, too.
+    /// Releases the memory, including frames that were never left.
     void end() { __asan_unpoison_memory_region(bottom_, bytes_); }
     void leaveFor(KnownStack &other) { __sanitizer_start_switch_fiber(&frames_, other.bottom_, other.bytes_); }
     void arriveFrom(KnownStack &other) { __sanitizer_finish_switch_fiber(frames_, &other.bottom_, &other.bytes_); }

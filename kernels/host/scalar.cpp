@@ -19,7 +19,7 @@ void aligned(Core &core, Where where, const char *name, uint64_t address, uint32
              static_cast<unsigned long long>(address), bytes);
 }
 
-/// Checks that the line is current: cache lines outlive a kernel and hide later changes of memory.
+/// Checks that the line of an address is current: cache lines outlive a kernel and hide later changes of memory.
 void currentLine(Core &core, Where where, const char *name, uint64_t address) {
     if (!core.cache.current(address))
         fail(core, where, name,
@@ -27,7 +27,7 @@ void currentLine(Core &core, Where where, const char *name, uint64_t address) {
              "CacheLine::ENTIRE_DATA_CACHE, DcciDst::CACHELINE_OUT> once when the kernel begins");
 }
 
-/// Includes scalar accesses of UB in the search for races, like any call.
+/// Includes accesses of UB by the scalar unit in the search for races, like those of any call.
 uint8_t *touchLocal(const Local &at, Where where, const char *name, bool write) {
     Core &core = enterCall();
     uint32_t bytes = sizeOf(at.type);
@@ -43,7 +43,7 @@ uint8_t *touchLocal(const Local &at, Where where, const char *name, bool write) 
     return core.memories.data(mem) + at.address;
 }
 
-/// Calls `access` with an integer type of this many bytes.
+/// Calls `access` with an integer type of `bytes` bytes.
 template <typename F> auto withWidth(uint32_t bytes, F access) {
     switch (bytes) {
     case 1: return access(uint8_t());

@@ -9,8 +9,8 @@
 
 namespace AscendC::host {
 
-/// For one block: the last call that wrote it, and the last call that read it on each of up to three pipes. Calls are
-/// identified by numbers, which grow from launch to launch.
+/// The history of one block: the last call that wrote it, and the last call that read it on each of up to three pipes.
+/// Calls are identified by numbers, which grow from launch to launch.
 struct Touch {
     uint32_t writer, writtenBytes; ///< 0: none; one bit per byte
     uint32_t readers[3];
@@ -23,18 +23,19 @@ struct Touch {
     }
 };
 
-/// The last accesses of a memory's blocks. Most calls access whole groups of blocks; such a group has one Touch for all
-/// of its blocks.
+/// The histories of a memory's blocks. Most calls access whole groups of blocks, so a group whose blocks have equal
+/// histories has a single Touch.
 class Touches {
   public:
     static constexpr uint32_t kGroup = 16; ///< blocks
     explicit Touches(uint32_t blocks);
 
-    /// The Touch of all blocks of a group; null if its blocks have their own.
+    /// The Touch of all blocks of a group; null if the blocks have separate ones.
     Touch *ofGroup(uint32_t group) { return groups_[group].alike ? &groups_[group].touch : nullptr; }
-    /// The Touch of a single block, which the block has for itself from now on.
+    /// The Touch of a single block, which is separate from now on.
     Touch &ofBlock(uint32_t block);
-    /// After all blocks of a group were accessed alike: one Touch again, if their histories are equal.
+    /// Gives a group a single Touch again, if its blocks have equal histories. Called after all of them were accessed
+    /// alike.
     void join(uint32_t group);
 
   private:
@@ -63,7 +64,7 @@ class Traces {
         const auto &part = parts_[seq % kKept / kPart];
         return part && part[seq % kPart].seq == seq ? &part[seq % kPart] : nullptr;
     }
-    /// Keeps a call in place of an older one.
+    /// Keeps a call, which replaces an older one.
     void keep(const Trace &trace) {
         auto &part = parts_[trace.seq % kKept / kPart];
         if (!part) part.reset(new Trace[kPart]());

@@ -1,4 +1,4 @@
-// Operands of Mmad as floats: fractals are unpacked to strips of 16 that a loop walks k by k.
+// Unpacks operands of Mmad to floats: fractals become strips of 16 rows or columns, which a loop reads k by k.
 #pragma once
 
 #include "call.h"

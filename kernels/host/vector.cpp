@@ -18,7 +18,7 @@ struct Checker {
             fail(core, where, call.name, "%s must be in UB", what);
     }
 
-    /// Bytes from a tensor's start to the end of its last active block.
+    /// Number of bytes from a tensor's start to the end of its last active block.
     uint64_t reach(Dt type, uint32_t blk, uint32_t rep) const {
         uint32_t active = 0, perBlk = 32 / sizeOf(type);
         for (uint32_t lane = 0; lane < lanes(type); ++lane)
@@ -35,7 +35,7 @@ struct Checker {
         checkRange(core, where, call.name, "repeatTime", call.repeat, 0, 255);
     }
 
-    /// In count form, a source must equal the destination or not overlap it.
+    /// Checks that, in count form, a source equals the destination or does not overlap it.
     void apart(const char *what, const Local &src, uint64_t srcBytes, uint64_t dstBytes, bool mayBeSame) const {
         bool same = mayBeSame && src.address == call.dst.address && srcBytes == dstBytes;
         if (same || src.address >= call.dst.address + dstBytes || call.dst.address >= src.address + srcBytes) return;
@@ -45,8 +45,8 @@ struct Checker {
     }
 };
 
-/// In mask form, a repeat's source blocks must equal its destination blocks or not overlap them, and no repeat may read
-/// what an earlier one wrote, except for sums that accumulate in one place.
+/// Checks that, in mask form, the source blocks of a repeat equal its destination blocks or don't overlap them, and
+/// that no repeat reads what an earlier one wrote, except for sums that accumulate in one place.
 void apartByBlocks(const Checker &c, const char *what, const Local &src, uint32_t blk, uint32_t rep) {
     const VectorCall &v = c.call;
     uint64_t written = c.reach(v.dst.type, v.dstBlk, v.dstRep), read = c.reach(v.dst.type, blk, rep);
@@ -166,7 +166,7 @@ void checkGather(const Checker &c) {
     c.apart("the offsets", v.b, offsets, bytes, false), c.apart("the source", v.a, size, bytes, false);
 }
 
-/// The documentation does not say what the call and the register of counts do if there are no elements.
+/// Reports a call without elements: the documentation does not say what the call and the register of counts then do.
 void checkGathered(const Checker &c) {
     checkRange(c.core, c.where, c.call.name, "mask", static_cast<uint64_t>(c.call.count), 1, ~0u);
 }

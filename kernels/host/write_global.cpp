@@ -3,7 +3,7 @@
 
 namespace AscendC::host {
 
-/// Whether a test wants a write to be lost.
+/// Whether a test makes a write get lost.
 static bool isLost(Core &core, Atomic atomic, bool remote, uint32_t bytes) {
     switch (core.rank->options.fault) {
     case HPMOE_HOST_BREAK_ADDS: return atomic != Atomic::None && !remote && core.random.oneIn(64);

@@ -64,8 +64,10 @@ typedef uint64_t HpmoeListener;
 typedef struct HpmoeOptions {
     uint64_t seed; /* for the order of work that a kernel leaves unordered, on the CPU; results don't depend on it */
     uint64_t time_limit_ms; /* longest time that a core may wait; 0: 60 seconds */
-    uint64_t capacity_rows; /* received rows of each chunk that a rank has room for; 0: the maximum over all routings */
-    uint32_t threads;       /* threads of each rank on the CPU; 0: the ranks share the machine's threads */
+    /* Received rows of each chunk that a rank has room for. 0: the maximum over all routings; if launches choose the
+     * number of chunks, 1.5 times the rows of an even load, but at least 4096 (or that maximum, if it is lower). */
+    uint64_t capacity_rows;
+    uint32_t threads; /* threads of each rank on the CPU; 0: the ranks share the machine's threads */
     HpmoeDevice device;
     /* The NPU of this process's first rank, counted from 1; further ranks use the following NPUs. 0: the first NPU that
      * this process can see; for a rank that is a process, the NPU with its number on the machine. */

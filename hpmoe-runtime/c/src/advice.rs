@@ -1,8 +1,8 @@
-//! Rewords ways out for C: errors of the runtime name Rust methods, and callers in C need the C equivalents.
+//! Rewords ways out for C. Errors of the runtime name Rust methods, and callers in C need their C equivalents.
 
 use std::borrow::Cow;
 
-/// Methods that errors of the runtime name, and their counterparts for callers in C.
+/// Rust methods that errors of the runtime name, with their equivalents for callers in C.
 pub(crate) const IN_C: &[(&str, &str)] = &[
     // The longer one of two names that begin alike comes first.
     ("Group::on_npus_from", "HpmoeOptions.npu"),
@@ -21,7 +21,7 @@ pub(crate) const IN_C: &[(&str, &str)] = &[
     ("Joining::let_anyone_join", "HpmoeJoining.let_anyone_join"),
 ];
 
-/// Methods that errors of the runtime name, but none that a caller in C can meet.
+/// Rust methods that errors of the runtime name, but only in errors that a caller in C can't get. Each has the reason.
 #[cfg(test)]
 const NOT_IN_C: &[(&str, &str)] = &[
     ("Joining::cancelled_by", "a panic of Group::cancelled_by, which is never called for processes"),
@@ -36,7 +36,7 @@ const NOT_IN_C: &[(&str, &str)] = &[
     ("Group::find_races", "this interface never asks for that search"),
 ];
 
-/// The message with the names of C.
+/// The message with C names instead of Rust names.
 pub(crate) fn in_c(message: &str) -> Cow<'_, str> {
     let mut message = Cow::Borrowed(message);
     for (rust, c) in IN_C {

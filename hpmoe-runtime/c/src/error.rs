@@ -11,7 +11,7 @@ use crate::advice::in_c;
 use crate::header::{HPMOE_FAILED, HPMOE_INVALID, HPMOE_OK, HPMOE_PANICKED, HpmoeStatus};
 use hpmoe_runtime::StandardArithmetic;
 
-/// Why a call failed.
+/// The error of a call.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Failure {
     status: HpmoeStatus,
@@ -19,7 +19,7 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    /// Something does not fit, and nothing was started.
+    /// An error that was found before anything was started.
     pub(crate) fn invalid(message: impl Into<String>) -> Self {
         Self { status: HPMOE_INVALID, message: message.into() }
     }
@@ -29,7 +29,7 @@ impl Failure {
         &self.message
     }
 
-    /// A launch went wrong after it had started.
+    /// An error of a launch that had started.
     pub(crate) fn failed(message: impl Into<String>) -> Self {
         Self { status: HPMOE_FAILED, message: message.into() }
     }
@@ -39,8 +39,8 @@ thread_local! {
     static LAST_ERROR: RefCell<CString> = RefCell::default();
 }
 
-/// Runs the body of an interface function with the arithmetic of kernels and references, regardless of the caller's floating-point state.
-/// Catches panics.
+/// Runs the body of an interface function, and catches panics. The floating-point state is that of kernels and references, regardless of
+/// the caller's.
 pub(crate) fn guarded(body: impl FnOnce() -> Result<(), Failure>) -> HpmoeStatus {
     let _arithmetic = StandardArithmetic::begin();
     let panicked = |payload: Box<dyn Any + Send>| {
@@ -57,13 +57,13 @@ pub(crate) fn guarded(body: impl FnOnce() -> Result<(), Failure>) -> HpmoeStatus
     status
 }
 
-/// A C string; text after a zero byte is dropped.
+/// A C string of the message. Text after a zero byte is dropped.
 pub(crate) fn text(message: &str) -> CString {
     let end = message.find('\0').unwrap_or(message.len());
     CString::new(&message[..end]).unwrap_or_default()
 }
 
-/// The words of the thread's last call.
+/// The error message of the thread's last call; empty if the call succeeded.
 pub(crate) fn last_error() -> *const c_char {
     LAST_ERROR.with_borrow(|message| CStr::as_ptr(message))
 }

@@ -1,4 +1,4 @@
-//! Launches whose argument block is made once.
+//! Fixed launches: launches whose argument block is made once.
 
 use std::ffi::c_void;
 
@@ -22,7 +22,7 @@ pub(crate) struct Replay {
     pub(crate) streams: *const *mut c_void,
 }
 
-/// A fixed launch on memory of the caller.
+/// A fixed launch on the caller's memory.
 pub(crate) struct Fixed {
     kernel: &'static Kernel,
     launch: FixedLaunch<'static>,
@@ -48,7 +48,7 @@ impl Fixed {
         Ok(Self { kernel, launch })
     }
 
-    /// Puts a launch on the streams once more; on the CPU, it runs to its end.
+    /// Enqueues a launch once more; on the CPU, runs it to its end.
     ///
     /// # Safety
     ///
@@ -58,7 +58,7 @@ impl Fixed {
         unsafe { self.again(replay, |launch, streams, arguments| launch.enqueue(streams, arguments)) }
     }
 
-    /// Puts a launch on streams that are being captured.
+    /// Enqueues a launch on streams that are being captured.
     ///
     /// # Safety
     ///
@@ -71,22 +71,22 @@ impl Fixed {
         unsafe { self.again(replay, capture) }
     }
 
-    /// The ranks of its group.
+    /// The ranks of the launch's group.
     pub(crate) fn ranks(&self) -> Ranks {
         self.launch.group().ranks()
     }
 
-    /// Puts experts elsewhere for the launches to come.
+    /// Changes the placement of experts for later launches.
     pub(crate) fn place(&mut self, placement: &Placement) -> Result<(), Failure> {
         self.launch.place(placement).map_err(|error| refused(self.launch.group(), &error))
     }
 
-    /// Counts launches by graphs.
+    /// Counts `launches` launches by graphs as pending.
     pub(crate) fn replayed(&mut self, launches: u32) -> Result<(), Failure> {
         self.launch.replayed(launches).map_err(|error| refused(self.launch.group(), &error))
     }
 
-    /// Waits for all launches of it, and keeps the report of the last one.
+    /// Waits for all launches since the last wait, and keeps the report of the last one.
     pub(crate) fn wait(&mut self) -> Result<(), Failure> {
         report::forget();
         let last: Option<Report> = self.launch.wait().map_err(|error| refused(self.launch.group(), &error))?;
@@ -97,7 +97,7 @@ impl Fixed {
         Ok(())
     }
 
-    /// Checks the arguments, and launches.
+    /// Checks that the arguments are those of the fixed launch, and calls `then` with them.
     ///
     /// # Safety
     ///

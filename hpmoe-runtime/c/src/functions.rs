@@ -197,11 +197,11 @@ pub fn listener_free(listener: HpmoeListener) -> HpmoeStatus {
     guarded(|| listeners::take(listener).map(drop))
 }
 
-/// The address at which rank 0 listens.
+/// The address that the caller passed for rank 0.
 ///
 /// # Safety
 ///
-/// Null, or a string.
+/// `address` is null, or a string that ends with a zero byte.
 unsafe fn address_of(address: *const c_char) -> Result<String, Failure> {
     if address.is_null() {
         return Err(Failure::invalid(

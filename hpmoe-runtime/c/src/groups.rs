@@ -1,4 +1,4 @@
-//! The groups that a library has made, by numbers that are never reused.
+//! The groups that a library has made, identified by numbers that are never reused.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -53,10 +53,10 @@ pub(crate) fn join(
     joined(TcpBootstrap::join(&place, joining).map_err(invalid)?, options)
 }
 
-/// Begins an address that ranks learn from a file.
+/// Prefix of an address that ranks learn from a file.
 const BY_FILE: &str = "file:";
 
-/// Like [`join`], as rank 0, with a listener, which is used up.
+/// Like [`join`], as rank 0, with a listener that was made before. The listener's handle becomes invalid.
 pub(crate) fn host(
     listener: HpmoeListener,
     ranks: u64,
@@ -120,7 +120,7 @@ fn keep(group: Group, options: &HpmoeOptions) -> Result<HpmoeGroup, Failure> {
     Ok(number(group))
 }
 
-/// Whether this is the thread that the process began with; true on systems that don't tell.
+/// Whether this is the process's main thread; true on systems that don't tell.
 fn is_main_thread() -> bool {
     #[cfg(target_os = "linux")]
     // SAFETY: both take nothing.
@@ -129,7 +129,7 @@ fn is_main_thread() -> bool {
     true
 }
 
-/// Gives a group with a placement a new number.
+/// Adds a group that shares everything with group `handle`, but has this placement. Returns its number.
 pub(crate) fn placed(handle: HpmoeGroup, placement: &Placement) -> Result<HpmoeGroup, Failure> {
     let group = find(handle)?.placed(placement).map_err(|error| Failure::invalid(error.to_string()))?;
     Ok(number(group))
@@ -146,18 +146,19 @@ fn number(group: Group) -> HpmoeGroup {
 /// Maximum number of ranks that any schedule is made for.
 const MOST_RANKS: usize = 256;
 
-/// The number before that of a library's first group. Libraries of one process have different ones, so that each knows its own.
+/// The number before that of the library's first group. Libraries of one process use different ranges, so that each recognises its own
+/// groups.
 fn first() -> HpmoeGroup {
     ((&raw const GROUPS).addr() as u64 >> 3) << 24
 }
 
-/// The group of that number.
+/// The group with number `handle`.
 pub(crate) fn find(handle: HpmoeGroup) -> Result<Arc<Group>, Failure> {
     let groups = GROUPS.lock().unwrap_or_else(PoisonError::into_inner);
     groups.living.get(&handle).cloned().ok_or_else(|| missing(&groups, handle))
 }
 
-/// Takes a group from those that are found. Its memory goes with the last launch that uses it.
+/// Removes a group from the list. Its memory is freed when the last launch that uses it has ended.
 pub(crate) fn take(handle: HpmoeGroup) -> Result<Arc<Group>, Failure> {
     let mut groups = GROUPS.lock().unwrap_or_else(PoisonError::into_inner);
     groups.living.remove(&handle).ok_or_else(|| missing(&groups, handle))

@@ -10,7 +10,7 @@ use hpmoe_runtime::{BootstrapError, Cancel, Joining, Secret};
 use crate::error::Failure;
 use crate::header::{HpmoeJoining, HpmoeOptions};
 
-/// The settings of joining: from the environment, overridden by the caller.
+/// The settings for joining: those that the caller sets, and otherwise those of the environment.
 ///
 /// # Safety
 ///
@@ -42,7 +42,7 @@ pub(crate) unsafe fn joining(said: &HpmoeJoining, options: &HpmoeOptions) -> Res
     })
 }
 
-/// The number that cancels, if there is one.
+/// A handle for the caller's `cancel` number, if there is one.
 ///
 /// # Safety
 ///
@@ -53,7 +53,7 @@ pub(crate) unsafe fn cancel(options: &HpmoeOptions) -> Option<Cancel> {
     (!number.is_null()).then(|| Cancel::from_static(unsafe { AtomicU32::from_ptr(number) }))
 }
 
-/// An error of the settings, as a failure.
+/// Makes a failure of an error in the settings.
 pub(crate) fn invalid(error: BootstrapError) -> Failure {
     Failure::invalid(error.to_string())
 }

@@ -16,7 +16,7 @@ use crate::library::Library;
 use crate::parts::{array, route_ids};
 use crate::{reference, report};
 
-/// The launch that the caller requests.
+/// A launch that the caller requests.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Request {
     pub(crate) group: HpmoeGroup,
@@ -28,11 +28,11 @@ pub(crate) struct Request {
     pub(crate) streams: *const *mut c_void,
 }
 
-/// The parts of a launch, once the caller's tensors are known to fit.
+/// A launch whose arguments have been checked.
 pub(crate) struct Prepared {
     pub(crate) kernel: &'static Kernel,
     pub(crate) group: Arc<Group>,
-    /// `None` if the kernel makes it.
+    /// The host's route; `None` if the kernel makes its route.
     pub(crate) route: Option<Route>,
     pub(crate) memory: LaunchMemory,
     pub(crate) arguments: Vec<Argument<'static>>,
@@ -40,7 +40,7 @@ pub(crate) struct Prepared {
 
 /// A launch that has been started.
 pub(crate) struct Started {
-    /// The first field, so that it is dropped first: that waits for the launch, which uses the other fields.
+    /// Dropped first, because it is the first field: its drop waits for the launch, which uses the other fields.
     pending: Pending<'static>,
     group: Arc<Group>,
     received: Vec<usize>,
@@ -60,7 +60,7 @@ pub(crate) unsafe fn launch(library: &'static Library, request: &Request) -> Res
     unsafe { start(library, request) }?.finish()
 }
 
-/// Starts a kernel on the caller's memory; on the CPU, it runs to its end.
+/// Starts a launch on the caller's memory. On the CPU, the launch has ended when this returns.
 ///
 /// # Safety
 ///
@@ -95,7 +95,7 @@ pub(crate) unsafe fn reference(library: &'static Library, request: &Request) -> 
 }
 
 impl Started {
-    /// Waits for the launch, copies results from copies back to the caller's memory, and keeps the report.
+    /// Waits for the launch, copies results from copies to the caller's memory, and keeps the report.
     pub(crate) fn finish(self) -> Result<(), Failure> {
         report::forget();
         let Self { pending, group, received, mut memory } = self;
@@ -105,13 +105,13 @@ impl Started {
         Ok(())
     }
 
-    /// Leaves the launch to its group.
+    /// Leaves the launch to its group, which waits for it when the group is freed.
     pub(crate) fn leave(self) {
         self.pending.leave();
     }
 }
 
-/// Tells all ranks that this process can't make the launch that they are about to make.
+/// Reports to all ranks that this process can't make the launch that they are about to make.
 pub(crate) fn refuse(group: HpmoeGroup, message: String) -> Result<(), Failure> {
     report::forget();
     agreed(&*groups::find(group)?, Err(Failure::invalid(message)))
@@ -122,8 +122,8 @@ pub(crate) fn refused(group: &Group, error: &LaunchError) -> Failure {
     if group.is_broken() { Failure::failed(message) } else { Failure::invalid(message) }
 }
 
-/// The result of this process's checks, unless another rank's process has found an error: then no rank continues, and none waits
-/// for another.
+/// The result of this process's checks. If another rank's process has found an error, the result is an error on all ranks, so that no rank
+/// continues and waits for another one.
 pub(crate) fn agreed<T>(group: &Group, found: Result<T, Failure>) -> Result<T, Failure> {
     if group.ranks().only().is_none() {
         return found;
@@ -165,10 +165,10 @@ pub(crate) unsafe fn prepare(library: &'static Library, request: &Request) -> Re
     Ok(Prepared { kernel, group, route, memory, arguments })
 }
 
-/// The ids of taskflows whose route the host makes, and the parts of all arguments.
+/// The ids of each rank, if the host makes the route, and the parts of all arguments.
 type Arrays<'a> = (Option<PerRank<Vec<i32>>>, &'a [HpmoeTensor]);
 
-/// The caller's arrays.
+/// Reads the arrays that the caller passed.
 ///
 /// # Safety
 ///
@@ -191,7 +191,7 @@ unsafe fn arrays<'a>(kernel: &Kernel, group: &Group, request: &Request) -> Resul
     Ok((Some(unsafe { route_ids(tables, group, ids) }?), tensors))
 }
 
-/// The parts of all arguments.
+/// Reads the parts of all arguments.
 ///
 /// # Safety
 ///
@@ -210,7 +210,7 @@ pub(crate) unsafe fn tensors<'a>(
     unsafe { array(tensors, here * count, "tensors") }
 }
 
-/// The caller's streams, if there are some.
+/// Reads the caller's streams; `None` if the caller passed none.
 ///
 /// # Safety
 ///

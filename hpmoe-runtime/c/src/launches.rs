@@ -1,4 +1,4 @@
-//! Launches that a caller has started and not yet waited for, and fixed launches, by numbers that are never reused.
+//! Pending launches and fixed launches, identified by numbers that are never reused.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,7 +9,7 @@ use crate::header::{HpmoeFixed, HpmoeGroup, HpmoePending};
 use crate::launch::Started;
 
 struct Launches {
-    /// The last number that a launch has got.
+    /// The number of the launch that was added last.
     made: u64,
     living: BTreeMap<u64, Kept>,
 }
@@ -48,7 +48,7 @@ fn keep(group: HpmoeGroup, launch: Launch) -> u64 {
     number
 }
 
-/// Waits for the launch of that number, or for all launches of a fixed one.
+/// Waits for the pending launch with number `number`, or for all launches of the fixed launch with that number.
 pub(crate) fn wait(number: HpmoePending) -> Result<(), Failure> {
     let mut launches = launches();
     let made = launches.made;
@@ -70,7 +70,7 @@ pub(crate) fn wait(number: HpmoePending) -> Result<(), Failure> {
     Err(Failure::invalid(format!("there is no pending launch {number}: {why}; pass a handle from hpmoe_enqueue")))
 }
 
-/// The fixed launch of that number.
+/// The fixed launch with number `number`.
 pub(crate) fn fixed(number: HpmoeFixed) -> Result<Arc<Mutex<Fixed>>, Failure> {
     let launches = launches();
     match launches.living.get(&number) {
@@ -79,7 +79,7 @@ pub(crate) fn fixed(number: HpmoeFixed) -> Result<Arc<Mutex<Fixed>>, Failure> {
     }
 }
 
-/// Frees a fixed launch, once nothing of it runs.
+/// Frees a fixed launch, after its last launch has ended.
 pub(crate) fn free(number: HpmoeFixed) -> Result<(), Failure> {
     let freed = {
         let mut launches = launches();
@@ -92,7 +92,7 @@ pub(crate) fn free(number: HpmoeFixed) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Leaves all pending launches of a group to it, and frees those that are fixed.
+/// Leaves all pending launches of a group to the group, and frees its fixed launches.
 pub(crate) fn leave(group: HpmoeGroup) {
     let mut launches = launches();
     let of_group: Vec<u64> =

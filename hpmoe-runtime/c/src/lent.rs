@@ -10,9 +10,9 @@ use crate::kernel::Kernel;
 use crate::memory::{Copied, InUse, Part, PartCopy, to_copy};
 use crate::parts::{part, raw_tensor};
 
-/// The memory of a launch: the caller's, or copies of it.
+/// The memory of a launch: the caller's, with copies of the parts that can't be used in place.
 pub(crate) struct LaunchMemory {
-    /// The parts of the first argument, then those of the second.
+    /// The parts of the first argument, then those of the second, and so on.
     parts: Vec<LaunchPart>,
     copies: Vec<PartCopy>,
     pub(crate) copied: Vec<Copied>,
@@ -64,11 +64,11 @@ impl LaunchMemory {
         Ok(memory)
     }
 
-    /// The arguments of a launch on it.
+    /// The arguments of a launch on this memory.
     ///
     /// # Safety
     ///
-    /// The conditions of `hpmoe_launch` in the header apply. The parts are not used after this memory is dropped.
+    /// The conditions of `hpmoe_launch` in the header apply. The arguments are not used after this memory is dropped.
     pub(crate) unsafe fn arguments(&self, kernel: &Kernel, group: &Group) -> Vec<Argument<'static>> {
         let argument = |(table, parts): (&'static TensorTable, &[LaunchPart])| {
             let mut raws = parts.iter().map(|part| part.raw);
@@ -93,14 +93,14 @@ impl LaunchMemory {
         }
     }
 
-    /// Copies results from copies back to the caller's memory.
+    /// Copies results from copies to the caller's memory.
     pub(crate) fn bring_back(&mut self) {
         // SAFETY: the caller's memory, which stays until the launch has been waited for.
         self.copies.iter_mut().for_each(|copy| unsafe { copy.copy_back() });
     }
 }
 
-/// Refuses an argument with some parts in the memory of NPUs and others in this machine's. Parts without bytes may be anywhere.
+/// Refuses an argument with some parts in NPU memory and others in host memory. Parts without bytes may be anywhere.
 fn in_one_memory(parts: &[Part]) -> Result<(), Failure> {
     let mut filled = parts.iter().filter(|part| part.bytes > 0);
     let Some(first) = filled.next() else { return Ok(()) };

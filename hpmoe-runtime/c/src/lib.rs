@@ -11,11 +11,11 @@
 //! hpmoe_c::export!();
 //! ```
 //!
-//! [`export!`] finds all kernels that the build script has built. The library has the functions of `include/hpmoe.h`
-//! ([`HEADER`]): it describes its kernels, makes groups, and launches on memory of the caller. A program links one such library;
-//! one that opens libraries at run time can use any number of them.
+//! [`export!`] finds all kernels that the build script has built. The library has the functions of `include/hpmoe.h` ([`HEADER`]): it
+//! describes its kernels, makes groups, and launches on memory of the caller. A program links one such library; a program that opens
+//! libraries at run time can use any number of them.
 //!
-//! A build script of the program that uses the library can write the header where its C compiler looks for it:
+//! The build script of a program that uses the library can write the header to a folder that its C compiler searches:
 //!
 //! ```
 //! let folder = std::env::temp_dir();
@@ -23,7 +23,7 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! A program in C opens a group, launches a taskflow by its name, and asks for words where something is wrong:
+//! A program in C makes a group, launches a taskflow by its name, and prints the message if a call fails:
 //!
 //! ```c
 //! HpmoeGroup group;
@@ -32,10 +32,10 @@
 //! puts(hpmoe_last_report());
 //! ```
 //!
-//! `hpmoe_fix` makes a launch that `hpmoe_replay` launches again and again with other data in the same tensors, and that a graph of CANN can capture
-//! (`hpmoe_capture`).
+//! `hpmoe_fix` makes a launch that `hpmoe_replay` launches again and again with other data in the same tensors, and that a graph of CANN
+//! can capture (`hpmoe_capture`).
 //!
-//! `hpmoe_describe` says, as JSON, which taskflows there are, with constants and arguments, in the order in which `tensors` has them. The
+//! `hpmoe_describe` lists the taskflows as JSON, with their constants, and with their arguments in the order that `tensors` must have. The
 //! Python package of the repository is such a program.
 
 mod advice;

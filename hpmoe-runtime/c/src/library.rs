@@ -33,7 +33,7 @@ impl Library {
             .get_or_init(|| CString::new(describe(self.kernels).to_string()).expect("JSON has no zero bytes"))
     }
 
-    /// The taskflow of that name.
+    /// The taskflow with this name.
     ///
     /// # Safety
     ///

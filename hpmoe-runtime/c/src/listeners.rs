@@ -1,4 +1,4 @@
-//! The ports where rank 0 listens for groups that don't exist yet, by numbers that are never reused.
+//! The listeners of rank 0 for groups that don't exist yet, identified by numbers that are never reused.
 
 use std::collections::BTreeMap;
 use std::net::TcpListener;
@@ -17,7 +17,7 @@ struct Listeners {
 
 static LISTENERS: Mutex<Listeners> = Mutex::new(Listeners { made: 0, open: BTreeMap::new() });
 
-/// Begins to listen: a number, and the port.
+/// Starts listening. Returns the listener's number, and the port.
 pub(crate) fn listen(address: &str, joining: &Joining) -> Result<(HpmoeListener, u16), Failure> {
     let listener = joining.listen(address).map_err(invalid)?;
     let port =
@@ -29,7 +29,7 @@ pub(crate) fn listen(address: &str, joining: &Joining) -> Result<(HpmoeListener,
     Ok((number, port))
 }
 
-/// Takes a listener, whose handle becomes invalid.
+/// Takes a listener out of the list. Its handle becomes invalid.
 pub(crate) fn take(number: HpmoeListener) -> Result<TcpListener, Failure> {
     lock().open.remove(&number).ok_or_else(|| {
         let what = "a group has taken it, it was freed, or this library has never made it";

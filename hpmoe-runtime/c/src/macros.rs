@@ -65,7 +65,7 @@ macro_rules! kernels {
     };
 }
 
-/// The functions of the header, for one library.
+/// Defines the functions of the header for one library.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! functions {
@@ -242,7 +242,7 @@ macro_rules! functions {
             unsafe { $crate::functions::launch(&$library, group, taskflow, ids, ranks, tensors, arguments, streams) }
         }
 
-        /// Enqueues a launch of a taskflow on streams.
+        /// Enqueues a launch of a taskflow, and returns before it has ended.
         #[unsafe(no_mangle)]
         #[allow(clippy::too_many_arguments, reason = "those of the header")]
         pub unsafe extern "C" fn hpmoe_enqueue(
@@ -261,7 +261,7 @@ macro_rules! functions {
             }
         }
 
-        /// Fixes a launch: makes its argument block.
+        /// Makes the argument block of a launch that can be launched many times.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn hpmoe_fix(
             group: $crate::HpmoeGroup,
@@ -276,7 +276,7 @@ macro_rules! functions {
             unsafe { $crate::functions::fix(&$library, group, taskflow, ids, ranks, tensors, arguments, fixed) }
         }
 
-        /// Replays a fixed launch.
+        /// Launches a fixed launch once more.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn hpmoe_replay(
             fixed: $crate::HpmoeFixed,
@@ -289,7 +289,7 @@ macro_rules! functions {
             unsafe { $crate::functions::replay(fixed, ranks, tensors, arguments, streams) }
         }
 
-        /// Puts a fixed launch on streams that are being captured.
+        /// Enqueues a fixed launch on streams that are being captured.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn hpmoe_capture(
             fixed: $crate::HpmoeFixed,
@@ -302,7 +302,7 @@ macro_rules! functions {
             unsafe { $crate::functions::capture(fixed, ranks, tensors, arguments, streams) }
         }
 
-        /// Counts the launches that graphs have made.
+        /// Reports launches that graphs have made of a fixed launch.
         #[unsafe(no_mangle)]
         pub extern "C" fn hpmoe_replayed(fixed: $crate::HpmoeFixed, launches: u32) -> $crate::HpmoeStatus {
             $crate::functions::replayed(fixed, launches)

@@ -8,7 +8,7 @@ use hpmoe_runtime::RawPart;
 
 use crate::error::Failure;
 
-/// One rank's part of an argument: bytes of the caller.
+/// One rank's part of an argument: a range of the caller's bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Part {
     pub(crate) tensor: &'static str,
@@ -16,11 +16,11 @@ pub(crate) struct Part {
     pub(crate) address: *mut u8,
     pub(crate) bytes: usize,
     pub(crate) writable: bool,
-    /// Whether its bytes are an NPU's, which the host can't look at.
+    /// Whether the bytes lie in NPU memory, which the host can't read.
     pub(crate) on_npu: bool,
 }
 
-/// A part that a launch has copied, and why.
+/// A part that a launch has copied, with the reason.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Copied {
     pub(crate) tensor: &'static str,
@@ -54,11 +54,11 @@ impl Part {
     }
 }
 
-/// The parts that a launch can't use in place, by number, with the reasons. Parts in the memory of NPUs are never copied.
+/// The parts that a launch can't use in place: their numbers, and the reasons. Parts in NPU memory are never copied.
 ///
 /// # Errors
 ///
-/// If a part that is written shares memory with another, or a part ends beyond any memory.
+/// If a part that is written shares memory with another part, or a part ends beyond the address space.
 pub(crate) fn to_copy(parts: &[Part]) -> Result<Vec<(usize, String)>, Failure> {
     if let Some(part) = parts.iter().find(|part| part.start().checked_add(part.bytes).is_none()) {
         let (name, address, bytes) = (part.name(), part.start(), part.bytes);
@@ -76,7 +76,8 @@ pub(crate) fn to_copy(parts: &[Part]) -> Result<Vec<(usize, String)>, Failure> {
     Ok(copies)
 }
 
-/// The parts in one memory that don't start on a separate line, with the reasons.
+/// The parts of one memory that must be copied, with the reasons: those that don't start at a multiple of the alignment, and those that
+/// share memory with a part that is used in place.
 fn overlaps(parts: &[Part], mut order: Vec<usize>) -> Result<Vec<(usize, String)>, Failure> {
     order.sort_by_key(|&number| (parts[number].start(), parts[number].bytes, number));
     // The parts with the furthest end so far: of all, of the written ones, and of those used in place, which are disjoint.
@@ -117,7 +118,7 @@ fn overlaps(parts: &[Part], mut order: Vec<usize>) -> Result<Vec<(usize, String)
 #[repr(align(64))]
 struct Line(#[expect(dead_code, reason = "read and written as bytes")] [u8; RawPart::ALIGNMENT]);
 
-/// The copy of a part, on a line.
+/// A copy of a part, which starts on a line.
 pub(crate) struct PartCopy {
     part: Part,
     lines: Vec<Line>,
@@ -128,7 +129,7 @@ impl PartCopy {
     ///
     /// # Safety
     ///
-    /// The part's bytes exist and are initialised.
+    /// The part's bytes are allocated and initialised.
     pub(crate) unsafe fn new(part: Part) -> Result<Self, Failure> {
         let (mut lines, count) = (Vec::new(), part.bytes.div_ceil(RawPart::ALIGNMENT));
         lines.try_reserve_exact(count).map_err(|_| {
@@ -152,7 +153,7 @@ impl PartCopy {
     ///
     /// # Safety
     ///
-    /// The part's bytes exist, and nothing else uses them.
+    /// The part's bytes are allocated, and nothing else uses them.
     pub(crate) unsafe fn copy_back(&mut self) {
         if self.part.writable {
             // SAFETY: the number of the caller's bytes that were copied.
@@ -161,15 +162,15 @@ impl PartCopy {
     }
 }
 
-/// The parts of callers' memory on the host that running launches use: start, end, whether they write it.
+/// The ranges of host memory that running launches use, as (start, end, whether the launch writes it).
 static IN_USE: Mutex<Vec<(usize, usize, bool)>> = Mutex::new(Vec::new());
 
-/// The use of parts by a launch, which ends when this is dropped.
+/// Marks ranges as in use by a launch, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct InUse(Vec<(usize, usize, bool)>);
 
 impl InUse {
-    /// Marks parts as in use. Uses of an NPU's memory by launches are ordered by its streams.
+    /// Marks parts as in use. Uses of NPU memory need no mark, because streams order them.
     ///
     /// # Errors
     ///

@@ -13,7 +13,7 @@ thread_local! {
     static LAST_TABLE: RefCell<CString> = RefCell::default();
 }
 
-/// The table of a kernel's memory, which the thread keeps until it makes another one.
+/// Makes the table of a kernel's memory. The thread keeps its text until it makes another table.
 pub(crate) fn make(kernel: &Kernel, ranks: u64, capacity_rows: u64, tokens: u64) -> Result<*const c_char, Failure> {
     let [ranks, tokens] = [ranks, tokens].map(|number| usize::try_from(number).unwrap_or(usize::MAX));
     let capacity = (capacity_rows > 0).then_some(capacity_rows as usize);

@@ -14,11 +14,11 @@ use crate::header::{
 };
 use crate::memory::Part;
 
-/// The caller's array.
+/// Reads an array that the caller passed.
 ///
 /// # Safety
 ///
-/// It is null, or there are `count` parts.
+/// `start` is null, or points to `count` parts.
 pub(crate) unsafe fn array<'a>(
     start: *const HpmoeTensor,
     count: usize,
@@ -32,7 +32,7 @@ pub(crate) unsafe fn array<'a>(
     }
 }
 
-/// The router's ids on each rank.
+/// Reads the router's ids on each rank.
 ///
 /// # Safety
 ///
@@ -87,7 +87,7 @@ pub(crate) unsafe fn route_ids(
     Ok(PerRank::from_fn(group.ranks(), |_| ids.next().expect("ids for each rank")))
 }
 
-/// An id of 64 bits as one of 32, in which all experts can be numbered.
+/// Converts a 64-bit id to 32 bits. An id that does not fit is an error, because it names no expert.
 fn id(id: i64, tables: &KernelTables, rank: Rank, at: usize) -> Result<i32, Failure> {
     i32::try_from(id).map_err(|_| {
         let (token, k, last) = (at / tables.top_k, at % tables.top_k, tables.experts - 1);
@@ -140,7 +140,7 @@ pub(crate) fn part(
     Ok((part, RawPart { address, count }))
 }
 
-/// Whether something lies in the memory of an NPU.
+/// Whether memory lies on an NPU rather than on the host. `what` names it in the error for an unknown device.
 fn on_npu(device: HpmoeDevice, what: impl Fn() -> String) -> Result<bool, Failure> {
     match device {
         HPMOE_CPU => Ok(false),
@@ -154,8 +154,8 @@ fn on_npu(device: HpmoeDevice, what: impl Fn() -> String) -> Result<bool, Failur
     }
 }
 
-/// The rows of a tensor that has room for more rows than the route needs. If the kernel makes the route, only the kernel knows
-/// how many rows it needs.
+/// The number of rows to use of a tensor that may have more than the route needs, and the number that it has. If the kernel makes the
+/// route, the number needed is not known here.
 fn at_least(name: &str, rank: Rank, rows: usize, needed: Option<usize>) -> Result<(usize, usize), Failure> {
     let needed = needed.unwrap_or(rows);
     match rows >= needed {

@@ -10,7 +10,7 @@ use crate::error::Failure;
 use crate::header::{HpmoeFixed, HpmoeGroup, HpmoePlacement};
 use crate::{groups, launches};
 
-/// Makes another number of a group, with a placement.
+/// Makes a group that shares everything with group `group`, but has this placement. Returns its number.
 ///
 /// # Safety
 ///
@@ -34,7 +34,7 @@ pub(crate) unsafe fn fixed_place(fixed: HpmoeFixed, placement: &HpmoePlacement) 
     fixed.place(&placed)
 }
 
-/// The placement that a caller passes, for these ranks.
+/// Reads a placement that the caller passed, for these ranks.
 ///
 /// # Safety
 ///
@@ -95,11 +95,11 @@ pub(crate) unsafe fn place(
     Ok(())
 }
 
-/// A number for each place of all ranks.
+/// Reads an array that has a number for each place of all ranks.
 ///
 /// # Safety
 ///
-/// An array of the caller with this many elements.
+/// `array` is null, or an array of the caller with this many elements.
 unsafe fn numbers<'a, T>(array: *const T, ep: Ranks, places: u64, name: &str) -> Result<&'a [T], Failure> {
     if array.is_null() {
         return Err(Failure::invalid(format!("`{name}` is null: pass a number for each place of all ranks")));
@@ -112,7 +112,7 @@ unsafe fn numbers<'a, T>(array: *const T, ep: Ranks, places: u64, name: &str) ->
     Ok(unsafe { slice::from_raw_parts(array, all) })
 }
 
-/// The maximum number of places of all ranks: as many as descriptors can number, on the largest number of ranks.
+/// Maximum number of places of all ranks: the number that descriptors can address, on the largest number of ranks.
 const MOST: usize = 65_535 * 256;
 
 fn experts_of(places: &[i32]) -> Result<Vec<Option<usize>>, Failure> {

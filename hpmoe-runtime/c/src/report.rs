@@ -15,12 +15,13 @@ thread_local! {
     static LAST_REPORT: RefCell<CString> = RefCell::default();
 }
 
-/// Forgets the report of the launch before.
+/// Clears the report of the previous launch.
 pub(crate) fn forget() {
     LAST_REPORT.take();
 }
 
-/// Keeps the report of a launch; `received` are the rows that each rank here has received by a route of the host.
+/// Keeps the report of a launch as the thread's last report. `received` has the number of rows that each local rank
+/// received by the host's route.
 pub(crate) fn keep(report: &Report, received: &[usize], copied: &[Copied]) {
     let copies: Vec<Value> = copied.iter().map(copy).collect();
     let words: String = copied.iter().map(|copied| format!("\n  {copied}")).collect();
@@ -51,13 +52,13 @@ pub(crate) fn keep(report: &Report, received: &[usize], copied: &[Copied]) {
     LAST_REPORT.set(text(&json.to_string()));
 }
 
-/// When the launch began, in ns since 1970.
+/// Start of the launch, in nanoseconds since 1970.
 fn began(report: &Report) -> u64 {
     let since = report.begun.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// External operators, whether each ran, and how far results may be from the reference.
+/// The external operators, whether each ran, and the tolerance of each result.
 fn externals(report: &Report) -> Value {
     let operator = |external: &ExternalTable| {
         let ExternalTable { task, file, .. } = external;
@@ -83,7 +84,7 @@ fn copy(copied: &Copied) -> Value {
     json!({"tensor": tensor, "rank": rank, "bytes": bytes, "reason": reason})
 }
 
-/// The report of the thread's last launch; empty if it failed.
+/// The report of the thread's last launch; empty if the launch failed.
 pub(crate) fn last_report() -> *const c_char {
     LAST_REPORT.with_borrow(|report| CStr::as_ptr(report))
 }

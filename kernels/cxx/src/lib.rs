@@ -1,12 +1,12 @@
-//! Compiles C++ for the machine that a build script runs on: one object per file, in parallel, used again as long as nothing
-//! that decides its content has changed.
+//! Compiles C++ for the machine that a build script runs on: one object per file, in parallel. An object is reused as long as nothing that
+//! determines its content has changed.
 //!
-//! Objects are kept in a folder of `OUT_DIR`, or in the one that `HPMOE_OBJECTS` names. Several packages, profiles and commands
-//! (`cargo clippy`, `cargo test`) can share that one: each file is then compiled once for all of them. A [`Store`] keeps the objects of
-//! other compilers in the same way.
+//! Objects are kept in a folder of `OUT_DIR`, or in the one that `HPMOE_OBJECTS` names. Several packages, profiles and commands (`cargo
+//! clippy`, `cargo test`) can share that one: each file is then compiled once for all of them. A [`Store`] keeps the objects of other
+//! compilers in the same way.
 //!
-//! `HPMOE_CXX_RUNTIME` says how [`archive_and_link`] has the C++ standard library linked: `shared` (the default), `static`, or
-//! `prefer-static`, which is `static` if the compiler has an archive of it.
+//! `HPMOE_CXX_RUNTIME` says how [`archive_and_link`] links the C++ standard library: `shared` (the default), `static`, or `prefer-static`,
+//! which is `static` if the compiler has an archive of the library.
 
 #![forbid(unsafe_code)]
 
@@ -23,11 +23,11 @@ pub use store::{Asker, Store, in_parallel};
 
 use std::path::{Path, PathBuf};
 
-/// Makes the static library `name` in `folder` and tells cargo to link it, and the C++ standard library.
+/// Makes the static library `name` in `folder`, and tells cargo to link it and the C++ standard library.
 ///
 /// # Errors
 ///
-/// The fault of the archiver, or of `HPMOE_CXX_RUNTIME`.
+/// If the archiver fails, or `HPMOE_CXX_RUNTIME` is invalid.
 pub fn archive_and_link(name: &str, objects: &[PathBuf], folder: &Path) -> Result<(), String> {
     archive_with(name, objects, folder, true)
 }
@@ -36,7 +36,7 @@ pub fn archive_and_link(name: &str, objects: &[PathBuf], folder: &Path) -> Resul
 ///
 /// # Errors
 ///
-/// The fault of the archiver.
+/// If the archiver fails.
 pub fn archive(name: &str, objects: &[PathBuf], folder: &Path) -> Result<(), String> {
     archive_with(name, objects, folder, false)
 }

@@ -1,4 +1,4 @@
-//! From C++ files to objects, by the compiler that the environment names.
+//! Compiles C++ files to objects, with the compiler that the environment names.
 
 use crate::arithmetic::arithmetic;
 use crate::settings::called;
@@ -11,9 +11,9 @@ use std::process::Command;
 #[derive(Debug)]
 pub struct Compiler {
     tool: cc::Tool,
-    /// Flags that come last, so that those of the environment don't change arithmetic.
+    /// Flags that come last, so that flags of the environment don't change arithmetic.
     arithmetic: Vec<&'static str>,
-    /// Flags that name folders of this machine. Objects don't depend on them.
+    /// Flags that name folders of this machine. Objects don't depend on these folders.
     places: Vec<OsString>,
     store: Store,
 }
@@ -47,11 +47,11 @@ impl Compiler {
         self.tool.path()
     }
 
-    /// The objects of these files, in the same order. Missing objects are compiled, as many at a time as there are processors.
+    /// Returns the objects of these files, in the same order. Missing objects are compiled, as many at a time as there are processors.
     ///
     /// # Errors
     ///
-    /// The first file, in their order, that can't be read or compiled.
+    /// The error of the first file, in their order, that can't be read or compiled.
     pub fn objects(&self, sources: &[&Path]) -> Result<Vec<PathBuf>, String> {
         let sources: Vec<Source<'_>> = sources.iter().map(|file| Source { file, headers: None }).collect();
         self.each(&sources).into_iter().map(|object| object.map_err(|refusal| refusal.to_string())).collect()
@@ -63,7 +63,7 @@ impl Compiler {
         in_parallel(sources, |source| self.object(source))
     }
 
-    /// The compiler with all flags but those of a file.
+    /// The compiler with all flags except those of single files.
     fn command(&self) -> Command {
         let mut command = self.tool.to_command();
         command.args(&self.arithmetic);
@@ -87,8 +87,8 @@ impl Compiler {
         })
     }
 
-    /// Why a file was not compiled: a folder without room, or the compiler itself and its flags if a file of a few lines is refused
-    /// too, else the file.
+    /// The reason why a file was not compiled: a folder without room; the compiler or its flags, if they refuse even a file of a few lines;
+    /// otherwise the file.
     fn refusal(&self, source: &Path, draft: &Path, said: &str) -> Refusal {
         let tool = self.tool.path().display();
         let (probe, object) = (draft.with_extension("probe.cpp"), draft.with_extension("probe.o"));
@@ -139,7 +139,7 @@ pub struct Source<'a> {
 /// The reason why there is no object of a file.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Refusal {
-    /// A fault of the compiler, its flags or a folder; the text says which, with a way out.
+    /// The compiler, its flags or a folder is at fault. The text says which, with a way out.
     #[error("{0}")]
     Compiler(String),
     /// The compiler works, but refused the file.
@@ -147,7 +147,7 @@ pub enum Refusal {
     File {
         /// The path of the compiler.
         compiler: String,
-        /// The file that it refused.
+        /// The file that was refused.
         file: PathBuf,
         /// The compiler's output.
         said: String,
@@ -160,7 +160,7 @@ impl From<String> for Refusal {
     }
 }
 
-/// A file that every compiler accepts that hpmoe can use. One that is a script can add flags after all others.
+/// A file that any compiler fit for hpmoe accepts. It checks the flags, because a compiler that is a script can add flags after all others.
 const PROBE: &str = "#include <atomic>
 #if defined(__FAST_MATH__) || __FINITE_MATH_ONLY__ || defined(__ASSOCIATIVE_MATH__) || defined(__RECIPROCAL_MATH__) || defined(__NO_SIGNED_ZEROS__)
 #error this compiler changes the results of arithmetic by -ffast-math or a part of it

@@ -1,12 +1,13 @@
-//! The room that is left in a folder, found by writing to it.
+//! Checks the room that is left in a folder, by writing to it.
 
 use std::io::Write as _;
 use std::path::Path;
 
-/// Bytes to write as a test: more than the largest object of a kernel and the temporary files of its compiler.
+/// Number of bytes that are written as a test: more than the largest object of a kernel and the temporary files of its
+/// compiler.
 const BYTES: usize = 32 << 20;
 
-/// Why a folder does not take another file of 32 MiB; `None` if it does. Nothing is left of the file.
+/// The reason why a folder has no room for another file of 32 MiB; `None` if it has. The test file is removed.
 pub(crate) fn lacking(folder: &Path, name: &str) -> Option<String> {
     let path = folder.join(name);
     let block = vec![0_u8; 1 << 20];

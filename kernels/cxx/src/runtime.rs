@@ -1,9 +1,9 @@
-//! The C++ standard library of what is linked with C++ objects.
+//! The way in which programs with C++ objects get the C++ standard library.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Names the way to link it; unset or empty is `shared`.
+/// The environment variable that names the way; unset or empty means `shared`.
 const VARIABLE: &str = "HPMOE_CXX_RUNTIME";
 
 /// File name of GNU's C++ standard library for static linking.
@@ -16,7 +16,7 @@ enum Way {
     Shared,
     /// A copy in the program or library, which then works next to any shared libstdc++ that other libraries have loaded.
     Static,
-    /// A copy if the compiler has one to link, else the shared library.
+    /// A copy if the compiler has an archive to link, otherwise the shared library.
     PreferStatic,
 }
 
@@ -64,7 +64,7 @@ pub(crate) fn link(archive: &Path) {
     println!("cargo::rustc-link-lib=static:-bundle=stdc++");
 }
 
-/// The archive, if the compiler finds one: it repeats the bare name of a file that it does not find.
+/// Finds the archive; `None` if the compiler has none. The compiler then just repeats the archive's bare file name.
 fn find(compiler: &cc::Tool) -> Result<Option<PathBuf>, String> {
     let mut command = Command::new(compiler.path());
     let output = command.args(compiler.args()).arg(format!("-print-file-name={ARCHIVE}")).output();

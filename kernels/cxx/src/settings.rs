@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// The goal of optimization.
+/// What optimization aims at.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Effort {
     /// A quick build. Compilation takes half as long as for [`Effort::Run`]; code that mainly calls a
@@ -11,7 +11,7 @@ pub enum Effort {
     Build,
     /// A quick run: loops over data are vectorized.
     Run,
-    /// The quickest run, for code that is compiled once for all kernels. Compilation takes half as long again as for [`Effort::Run`].
+    /// The quickest run, for code that is compiled once for all kernels. Compilation takes 1.5 times as long as for [`Effort::Run`].
     Library,
 }
 
@@ -81,8 +81,8 @@ impl Settings<'_> {
         build
     }
 
-    /// The folders of headers on this machine, and the names that objects use for them, which are the same wherever the
-    /// folders are.
+    /// The flags that name the folders of headers on this machine, and that give these folders names in objects that are the same on every
+    /// machine.
     pub(crate) fn places(&self) -> Vec<OsString> {
         let place = |folder: &&Path| {
             let name = [folder.parent().and_then(Path::file_name), folder.file_name()];
@@ -93,7 +93,7 @@ impl Settings<'_> {
     }
 }
 
-/// The flag that makes a compiler write another name of a folder into an object: g++ 8 and clang++ 10 have it.
+/// The flag that makes a compiler write `name` into objects instead of `folder`. g++ 8 and clang++ 10 have it.
 pub(crate) fn called(folder: &Path, name: &Path) -> OsString {
     let mut flag = OsString::from("-ffile-prefix-map=");
     flag.push(folder);

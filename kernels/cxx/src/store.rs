@@ -10,14 +10,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// The caller that asks for objects.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Asker {
-    /// A build script. The store declares the inputs of objects to cargo, so that cargo runs the script again when that changes.
+    /// A build script. The store declares the inputs of objects to cargo, so that cargo runs the script again if they change.
     BuildScript,
     /// A program. The store prints nothing to its output.
     Program,
 }
 
 impl Asker {
-    /// Tells cargo to run the build script again for a cause, in the form `rerun-if-changed=FILE`.
+    /// Tells cargo to run the build script again for a reason, in the form `rerun-if-changed=FILE`.
     pub fn depends_on(self, cause: impl fmt::Display) {
         if self == Self::BuildScript {
             println!("cargo::{cause}");
@@ -25,13 +25,13 @@ impl Asker {
     }
 }
 
-/// Objects of one compiler with one set of flags. Each object is made once for all packages, profiles and commands that share the
+/// The objects of one compiler with one set of flags. Each object is made once for all packages, profiles and commands that share the
 /// folder.
 ///
 /// The folder belongs to the asker (`OUT_DIR` of a build script), or is the one that `HPMOE_OBJECTS` names.
 #[derive(Debug)]
 pub struct Store {
-    /// Hash of all inputs of objects, except for their own source.
+    /// Hash of all inputs of objects except their own sources.
     identity: DefaultHasher,
     folder: PathBuf,
     asker: Asker,
@@ -55,7 +55,7 @@ impl Store {
         &self.folder
     }
 
-    /// Makes all objects depend on `cause`: with another value, they are different objects.
+    /// Makes all objects depend on `cause`: for another value, other objects are made.
     pub fn depends_on(&mut self, cause: impl Hash) {
         cause.hash(&mut self.identity);
     }
@@ -70,8 +70,8 @@ impl Store {
         hash_headers(&mut self.identity, folder)
     }
 
-    /// The object of a source file, with the given file name ending. If the object does not exist yet, `make` writes it to
-    /// the path that it gets.
+    /// Returns the object of a source file; `ending` is the file name's ending. If the object does not exist yet, `make` must write it to
+    /// the path that it is given.
     ///
     /// # Errors
     ///
@@ -120,7 +120,7 @@ fn unique() -> String {
     format!("{random:016x}")
 }
 
-/// The results of `make` for these items, in the same order. As many run at a time as there are processors.
+/// Returns the results of `make` for all items, in the same order. As many calls run at a time as there are processors.
 pub fn in_parallel<I: Sync, T: Send>(items: &[I], make: impl Fn(&I) -> T + Sync) -> Vec<T> {
     let next = AtomicUsize::new(0);
     let results = Mutex::new(Vec::new());
@@ -157,7 +157,7 @@ fn folder(own_folder: &Path, asker: Asker) -> Result<PathBuf, String> {
     }
 }
 
-/// The text that determines an object: lines with only comments don't count.
+/// A source text without lines that are only comments, which don't change the object.
 fn without_comments(text: &str) -> String {
     let lines = text.lines().map(str::trim_end).filter(|line| !line.is_empty() && !line.trim_start().starts_with("//"));
     lines.flat_map(|line| [line, "\n"]).collect()

@@ -1,14 +1,14 @@
-//! A build script's environment determines how C++ is compiled, and compiled objects are kept.
+//! Tests that a build script's environment determines how C++ is compiled, and that objects are kept.
 
 use hpmoe_cxx::{Compiler, Effort, Settings, archive_and_link};
 use std::path::PathBuf;
 use std::process::Command;
 use tempfile::TempDir;
 
-/// Set in the process that stands for a build script: its `OUT_DIR`.
+/// Variable that is set in a process that acts as a build script, to its `OUT_DIR`.
 const BUILD: &str = "HPMOE_TEST_OUT_DIR";
 
-/// A package with a C++ file and a header, and a folder for what its build scripts share.
+/// A package with a C++ file and a header, and a folder that its build scripts share.
 struct Package(TempDir);
 
 impl Package {
@@ -28,19 +28,19 @@ impl Package {
         std::fs::write(self.path(name), text).unwrap();
     }
 
-    /// Makes a file executable; its path.
+    /// Makes an executable file, and returns its path.
     fn executable(&self, name: &str) -> String {
         let executable = <std::fs::Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o755);
         std::fs::set_permissions(self.path(name), executable).unwrap();
         self.path(name).into_os_string().into_string().unwrap()
     }
 
-    /// Runs [`a_build_script`] in a process of its own; what it prints for cargo, or says when it fails.
+    /// Runs [`a_build_script`] in a separate process. Returns what it prints for cargo, or its message if it fails.
     fn build(&self, variables: &[(&str, &str)]) -> Result<String, String> {
         self.build_by(Command::new(std::env::current_exe().unwrap()), variables)
     }
 
-    /// Like `build`, in its own namespaces (flags of `unshare`), after a shell command.
+    /// Like `build`, but in new namespaces (flags of `unshare`), after a shell command.
     fn build_apart(&self, namespaces: &str, first: &str, variables: &[(&str, &str)]) -> Result<String, String> {
         let mut command = Command::new("unshare");
         command.args([namespaces, "sh", "-c", &format!("{first} && exec \"$0\" \"$@\"")]);
@@ -63,7 +63,7 @@ impl Package {
         }
     }
 
-    /// Objects in a folder.
+    /// Number of objects in a folder.
     fn objects(&self, folder: &str) -> usize {
         let entries = std::fs::read_dir(self.path(folder)).unwrap().map(|entry| entry.unwrap().path());
         entries.filter(|path| path.extension().is_some_and(|end| end == "o")).count()
@@ -76,7 +76,7 @@ fn target() -> String {
     version.lines().find_map(|line| line.strip_prefix("host: ")).unwrap().to_owned()
 }
 
-/// The build script of a [`Package`]; without one there is nothing to build.
+/// Acts as the build script of a [`Package`]; does nothing unless [`BUILD`] is set.
 #[test]
 fn a_build_script() {
     let Some(out_dir) = std::env::var_os(BUILD).map(PathBuf::from) else { return };
@@ -163,7 +163,7 @@ fn faults_name_the_file_and_the_way_out() {
     assert!(said.contains("HPMOE_OBJECTS is `objects`: name the folder of objects by an absolute path"), "{said}");
 }
 
-/// Whether this machine lets its users make namespaces, as most do: containers may not.
+/// Whether users of this machine may make namespaces. Most machines allow it, containers may not.
 fn has_namespaces() -> bool {
     Command::new("unshare").args(["-rmpf", "true"]).status().is_ok_and(|status| status.success())
 }
@@ -254,7 +254,7 @@ fn a_compiler_that_compiles_nothing_is_named_instead_of_hpmoe() {
     assert_eq!(package.objects("out/objects"), 0);
 }
 
-/// A program that ends with 0 if sums, quotients, products, zeros and subnormal numbers have the bits of IEEE 754.
+/// A program that returns 0 if sums, quotients, products, zeros and subnormal numbers have the bits of IEEE 754.
 const EXACT: &str = "
 volatile float large = 1e8f, one = 1.0f, three = 3.0f, zero = 0.0f, tiny = 1e-39f, factor = 1.0000001f;
 int twice() {
@@ -272,7 +272,7 @@ int twice() {
 }
 ";
 
-/// Compiles [`EXACT`] with flags in a variable, and runs it.
+/// Compiles [`EXACT`] with flags in a variable and runs it. Returns whether arithmetic is exact.
 fn is_exact(variable: &str, flags: &str, compiler: &str) -> bool {
     let package = Package::new();
     package.write("source.cpp", EXACT);
@@ -305,7 +305,8 @@ fn no_flags_of_the_environment_change_arithmetic() {
     }
 }
 
-/// A compiler that is a script can add flags after all others. hpmoe's headers refuse it, and hpmoe is not blamed.
+/// Checks that a compiler which is a script and adds flags after all others is refused by hpmoe's headers, and that it
+/// is blamed, not hpmoe.
 #[test]
 fn a_compiler_that_changes_arithmetic_is_named_instead_of_hpmoe() {
     let package = Package::new();

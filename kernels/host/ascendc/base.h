@@ -28,7 +28,7 @@
 
 namespace AscendC::host {
 
-/// The place of a call in a kernel's source, the default argument of every call of the subset.
+/// The source position of a call in a kernel. It is the default argument of every call of the subset.
 struct Where {
     const char *file;
     int line;

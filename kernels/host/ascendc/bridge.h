@@ -11,15 +11,15 @@
 
 namespace AscendC::host {
 
-/// A place in an on-chip memory.
+/// A range of an on-chip memory, from an address to the end of its tensor.
 struct Local {
     TPosition position;
     Dt type;
     uint32_t address; ///< bytes
-    uint32_t end;     ///< of the tensor
+    uint32_t end;     // end of the tensor, in bytes
 };
 
-/// A place in global memory.
+/// An address in global memory.
 struct Global {
     uint64_t address;
     Dt type;
@@ -47,8 +47,8 @@ struct VectorCall {
     uint8_t mode; ///< RoundMode, CMPMODE, ReduceOrder, or GatherMask's pattern
     uint64_t mask[2];
     uint32_t repeat;
-    uint16_t dstBlk, aBlk, bBlk; ///< 32 B
-    uint16_t dstRep, aRep, bRep; ///< 32 B; for reductions dstRep counts results
+    uint16_t dstBlk, aBlk, bBlk; // in units of 32 B
+    uint16_t dstRep, aRep, bRep; // in units of 32 B; for reductions dstRep counts results
 };
 
 // tensor.h
@@ -96,7 +96,7 @@ void setRoundsFloats(bool on, Where where);
 void setControl(uint64_t value, Where where);
 uint64_t control();
 
-/// A hand-written operator, and the number of bytes from address 0 on that it may use of UB, or of L1, L0A, L0B and
+/// A hand-written operator, with the number of bytes, from address 0 on, that it may use: of UB, or of L1, L0A, L0B and
 /// L0C.
 struct Operator {
     const char *name = nullptr;

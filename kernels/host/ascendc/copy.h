@@ -1,4 +1,4 @@
-// Copies between global memory, L1 and UB, and the atomic mode that applies to those into GM.
+// Copies between global memory, L1 and UB, and the atomic mode of copies to global memory.
 #pragma once
 
 #include <type_traits>

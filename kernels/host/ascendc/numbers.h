@@ -83,7 +83,7 @@ class int4b_t {
 
 namespace AscendC::host {
 
-/// Element types, as the non-template half of the model sees them.
+/// Element types, as codes for the part of the model that is not templates.
 enum class Dt : uint8_t { U8, I8, U16, I16, F16, BF16, U32, I32, F32, U64, I64, I4 };
 
 template <typename T> struct DtOf;
@@ -101,12 +101,12 @@ template <> struct DtOf<int64_t> { static constexpr Dt value = Dt::I64; };
 template <> struct DtOf<int4b_t> { static constexpr Dt value = Dt::I4; };
 template <typename T> inline constexpr Dt dtOf = DtOf<T>::value;
 
-/// Bytes of an element; for 4-bit numbers, see bytesOf.
+/// Number of bytes of an element. For 4-bit numbers, use bytesOf.
 inline constexpr uint32_t sizeOf(Dt type) {
     return type <= Dt::I8 ? 1u : type <= Dt::BF16 ? 2u : type <= Dt::F32 ? 4u : 8u;
 }
 
-/// Bytes of `count` elements.
+/// Number of bytes of `count` elements.
 inline constexpr uint64_t bytesOf(Dt type, uint64_t count) {
     return type == Dt::I4 ? (count + 1) / 2 : count * sizeOf(type);
 }

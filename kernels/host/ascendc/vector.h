@@ -13,7 +13,7 @@ inline void setMask(VectorCall &call, const uint64_t mask[]) {
     call.mask[1] = mask[1];
 }
 
-/// Selects the first `lanes` lanes of every repeat. If no register can hold the count, the check reports it.
+/// Selects the first `lanes` lanes of every repeat. If the mask register can't hold that many, a check reports it.
 inline void setMask(VectorCall &call, uint64_t lanes) {
     call.masked = true;
     call.count = static_cast<int64_t>(lanes);

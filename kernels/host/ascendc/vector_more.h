@@ -63,8 +63,8 @@ inline void Gather(const LocalTensor<T> &dst, const LocalTensor<T> &src, const L
     host::vector(call, where);
 }
 
-/// Packs the elements of a built-in pattern: 1 even ones, 2 odd ones, 3 to 6 the first to fourth of four, 7 all. A
-/// repeat has `mask` elements if `counted` is set, else 256 B.
+/// Packs the elements of a built-in pattern. Patterns 1 and 2 take the even and the odd elements, 3 to 6 the first to
+/// the fourth of every four, and 7 all. A repeat has `mask` elements if `counted` is set, else 256 B.
 template <typename T>
 inline void GatherMask(const LocalTensor<T> &dst, const LocalTensor<T> &src, const uint8_t pattern, const bool counted,
                        const uint32_t mask, const GatherMaskParams &params, uint64_t &kept,
@@ -96,7 +96,7 @@ inline void GatherMask(const LocalTensor<T> &dst, const LocalTensor<T> &src, con
 /// Number of elements that the last GatherMask kept.
 inline int64_t GetGatherMaskRemainCount(host::Where where = host::Where::here()) { return host::gathered(where); }
 
-/// Element j of eight fills the j-th 32 B of a repeat.
+/// Fills each 32-byte block of a repeat with one element: block j of eight with element j.
 template <typename T>
 inline void Brcb(const LocalTensor<T> &dst, const LocalTensor<T> &src, const uint8_t repeat,
                  const BrcbRepeatParams &params, host::Where where = host::Where::here()) {

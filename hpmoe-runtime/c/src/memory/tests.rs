@@ -1,4 +1,4 @@
-//! Parts that are copied, and parts that are refused.
+//! Tests of parts that are copied, and of parts that are refused.
 
 use super::*;
 
