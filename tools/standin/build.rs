@@ -5,9 +5,9 @@ use hpmoe_cxx::{Compiler, Effort, Settings, archive, joined};
 use std::path::{Path, PathBuf};
 use std::process::{Command, exit};
 
-/// The headers of the libraries' calls.
+/// Folder of the headers that declare the libraries' calls.
 const HEADERS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../hpmoe-runtime/acl");
-/// Their stand-ins.
+/// Folder of the stand-ins' sources.
 const SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/acl");
 const SHMEM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/shmem");
 const ASCENDCL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/ascendcl");
@@ -41,7 +41,7 @@ fn build() -> Result<(), String> {
     linked(&compiler, &[], &out_dir.join("libother.so"), &["ascendcl"])
 }
 
-/// Links a library of C++ sources, with some other ones that lie next to it.
+/// Compiles and links a library, with some other libraries from the same folder.
 fn library(name: &str, sources: &Path, includes: &[&Path], others: &[&str], out_dir: &Path) -> Result<(), String> {
     let settings = Settings { warnings: true, includes, macros: &[], effort: Effort::Run };
     let compiler = Compiler::new(&settings, out_dir)?;
@@ -52,7 +52,7 @@ fn library(name: &str, sources: &Path, includes: &[&Path], others: &[&str], out_
     linked(&compiler, &objects, &out_dir.join(format!("lib{name}.so")), others)
 }
 
-/// Links a library of objects, with some other libraries that lie next to it.
+/// Links objects to a library, with some other libraries from the same folder.
 fn linked(compiler: &Compiler, objects: &[PathBuf], library: &Path, others: &[&str]) -> Result<(), String> {
     let mut link = Command::new(compiler.program());
     link.args(["-shared", "-pthread", "-Wl,-rpath,$ORIGIN", "-Wl,--no-as-needed", "-o"]).arg(library).args(objects);

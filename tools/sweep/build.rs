@@ -1,9 +1,9 @@
-//! Tells the program which state of the tree it simulates: a number made from all sources that figures depend on.
+//! Tells the program the state of the tree that it simulates: a hash of all sources that figures depend on.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::{Path, PathBuf};
 
-/// Files and folders that figures depend on, from the root of the tree.
+/// Files and folders that figures depend on, relative to the root of the tree.
 const SOURCES: [&str; 8] = [
     "kernels/src",
     "hpmoe-core/src",
@@ -25,7 +25,7 @@ fn main() {
     println!("cargo::rustc-env=HPMOE_SWEEP_STATE={:016x}", state.finish());
 }
 
-/// Adds the names and the contents of all files below a path, in the order of their names.
+/// Hashes the names and contents of all files under a path, in the order of their names.
 fn add(path: &Path, state: &mut DefaultHasher) {
     let Ok(folder) = path.read_dir() else {
         path.to_string_lossy().hash(state);

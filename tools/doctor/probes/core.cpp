@@ -8,7 +8,7 @@ namespace probe {
 
 using namespace hpmoe;
 
-// As in `src/request.rs`.
+// The same numbers as in `src/request.rs`.
 enum Which : uint32_t {
     CORES = 0,
     POLL = 1,
@@ -26,14 +26,14 @@ enum Which : uint32_t {
     FLAGS = 13,
 };
 
-// Follows the launch structure.
+// The request lies right after the launch structure in memory.
 struct Request {
     uint32_t which;
     uint32_t rounds;
     uint32_t words; // in a block of data
     uint32_t mark;  // identifies this request
     uint64_t observations;
-    uint64_t data; // offsets in the heap
+    uint64_t data; // this and the next fields: offsets in the heap
     uint64_t left;
     uint64_t right;
     uint64_t reserved[2];
@@ -44,12 +44,12 @@ static_assert(sizeof(Request) == 64, "one line");
 struct Observation {
     uint32_t mark;
     uint32_t matrix; // whether it is a matrix core
-    uint32_t index;  // this and the next two fields: as the core reads them
+    uint32_t index;  // this and the next two fields: values that the core reads
     uint32_t blocks;
     uint32_t ratio;
-    uint32_t rounds;    // rounds that it finished
-    uint32_t misses;    // wrong words
-    uint32_t miss_word; // the first of them
+    uint32_t rounds;    // number of rounds that it finished
+    uint32_t misses;    // number of wrong words
+    uint32_t miss_word; // the first wrong word
     int32_t miss_have;
     int32_t miss_need;
     uint32_t miss_round;
@@ -58,7 +58,7 @@ struct Observation {
 };
 static_assert(sizeof(Observation) == 64, "one line");
 
-// UB: a block that is sent, a block that is checked, and a line of ones.
+// UB holds a block that is sent, a block that is checked, and a line of ones.
 constexpr uint32_t MOST_WORDS = 16 * 1024;
 constexpr uint32_t SENT = 0;
 constexpr uint32_t SEEN = MOST_WORDS * 4;
@@ -108,7 +108,7 @@ HPMOE_INLINE void Mark(CubeCore &, uint64_t address) {
     DataCopy(Global<int32_t>(address), Local<int32_t>(TPosition::A1, L1_ONES, BLOCK_BYTES), BLOCK_BYTES / 4);
 }
 
-// Writes a block of one value to global memory. When the function returns, the copy may still be under way.
+// Writes a block of equal words to global memory. The copy may still be in progress when the function returns.
 HPMOE_ROUTINE void Send(uint64_t address, uint32_t words, int32_t value) {
     PipeBarrier<PIPE_ALL>();
     Duplicate(Block(SENT), value, static_cast<int32_t>(words));
@@ -117,7 +117,7 @@ HPMOE_ROUTINE void Send(uint64_t address, uint32_t words, int32_t value) {
     DataCopy(Global<int32_t>(address), Block(SENT), words);
 }
 
-// Checks that global memory, read by DMA, holds a block of one value.
+// Reads a block from global memory by DMA, and checks that all of its words have the same value.
 HPMOE_ROUTINE void Look(Observation &observation, uint64_t address, uint32_t words, int32_t value) {
     PipeBarrier<PIPE_ALL>();
     const LocalTensor<int32_t> seen = Block(SEEN);

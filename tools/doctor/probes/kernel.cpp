@@ -11,7 +11,7 @@ HPMOE_INLINE bool Run(VectorCore &core, const Request &request, Observation &obs
     case LANDED: return Landed(core, request, observation);
     case READY: return Ready(core, request, observation);
     case TIME: return Time(core, request, observation);
-    // No core signals this counter.
+    // No core ever signals this counter.
     case STUCK: return core.Await(0, 0, 1);
     default: return true;
     }
@@ -43,7 +43,7 @@ template <class AnyCore> HPMOE_INLINE void Examine(GM_ADDR argument, bool matrix
     observation.blocks = static_cast<uint32_t>(GetBlockNum());
     observation.ratio = matrix ? 0 : static_cast<uint32_t>(GetTaskRatio());
     if (request.which == CORES) {
-        // This probe relies on nothing else: not even that each core has a line.
+        // This probe makes no assumption, not even that each core has its own line.
         const uint32_t slot = matrix ? observation.index : observation.blocks + observation.index;
         if (slot < request.words) {
             Tell(request, slot, observation);

@@ -1,5 +1,5 @@
-// A core writes data, waits by its pipe's barrier, and signals: a core that has waited for the signal must read the data. Vector cores send
-// to vector cores, and each matrix core sends a product to a vector core.
+// A core writes data, waits by its pipe's barrier, and signals. A core that has waited for the signal must read the new
+// data. Vector cores send to vector cores, and each matrix core sends a product to a vector core.
 namespace probe {
 
 constexpr uint32_t TILE = 128; // rows and columns of a product

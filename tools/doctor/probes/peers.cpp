@@ -1,7 +1,8 @@
-// Writes to the memory of peers. A vector core writes to one peer, and checks what the core with its number on another rank writes here.
+// Writes to the memory of peers. A vector core writes to one peer, and checks the data that the core with the same
+// number on another rank writes to this rank.
 namespace probe {
 
-// Ranks from this one to the peer that a core writes to.
+// Distance from this rank to the peer that a core writes to.
 HPMOE_INLINE uint32_t Distance(const VectorCore &core) { return 1 + core.number % (core.launch.ranks - 1); }
 HPMOE_INLINE uint32_t Target(const VectorCore &core) { return (core.launch.rank + Distance(core)) % core.launch.ranks; }
 HPMOE_INLINE uint32_t Source(const VectorCore &core) {
@@ -11,7 +12,7 @@ HPMOE_INLINE uint64_t BlockAt(const VectorCore &core, const Request &request, ui
     return core.Heap(rank) + request.data + static_cast<uint64_t>(core.number) * MOST_WORDS * 4;
 }
 
-// Each rank writes a block at each peer, which the host checks.
+// Each rank writes a block to each peer; the host checks the blocks.
 HPMOE_INLINE bool Reach(VectorCore &core, const Request &request, Observation &observation) {
     for (uint32_t peer = core.number; peer < core.launch.ranks; peer += core.launch.aiv) {
         if (peer != core.launch.rank) {
@@ -24,7 +25,7 @@ HPMOE_INLINE bool Reach(VectorCore &core, const Request &request, Observation &o
     return true;
 }
 
-// A core writes data, waits by a barrier of all pipes, and signals: the peer must read the data.
+// A core writes data, waits by a barrier of all pipes, and signals; then the peer must read the new data.
 HPMOE_INLINE bool Landed(VectorCore &core, const Request &request, Observation &observation) {
     const uint32_t target = Target(core);
     const uint32_t source = Source(core);
@@ -46,7 +47,8 @@ HPMOE_INLINE bool Landed(VectorCore &core, const Request &request, Observation &
     return true;
 }
 
-// One of many launches without a barrier between them: a peer's block may be written when its ready word says so.
+// One of many launches without a barrier between them: a block may be written to a peer once the peer's ready word
+// allows it.
 HPMOE_INLINE bool Ready(VectorCore &core, const Request &request, Observation &observation) {
     const uint32_t target = Target(core);
     if (!core.AwaitReady(target)) {

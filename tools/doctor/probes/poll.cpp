@@ -1,5 +1,5 @@
-// Signals go from core to core, over all matrix and vector cores: each core polls a word until the core before it has written the word
-// by DMA.
+// Signals go from core to core, over all matrix and vector cores. Each core polls a word until the previous core has
+// written it by DMA.
 namespace probe {
 
 template <class AnyCore> HPMOE_INLINE bool Poll(AnyCore &core, const Request &request, Observation &observation) {

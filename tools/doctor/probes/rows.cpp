@@ -1,9 +1,10 @@
-// Products of few rows, each with another product right after it in the same L0C, for the host to compare.
+// Products of few rows, each followed immediately by another product in the same L0C; the host compares them.
 namespace probe {
 
 constexpr uint32_t PAIRS = 4;
 
-// Rows of the first product of a pair: 1, 7, 8 and 9. Unit flags and Fixpipe work on blocks of 512 B, which hold eight rows.
+// Rows of the first product of a pair: 1, 7, 8 or 9. Unit flags and Fixpipe work on blocks of 512 B, which hold eight
+// rows.
 HPMOE_INLINE uint32_t FewRows(uint32_t pair) { return pair == 0 ? 1 : 6 + pair; }
 
 HPMOE_INLINE bool Rows(CubeCore &core, const Request &request, Observation &observation) {

@@ -1,4 +1,4 @@
-// Products, for the host to compare.
+// Products, which the host compares.
 namespace probe {
 
 constexpr uint32_t SIDE = 32;     // rows and columns of a product
@@ -21,7 +21,7 @@ HPMOE_INLINE bool Sums(CubeCore &core, const Request &request, Observation &obse
     return true;
 }
 
-// One product, stored unchanged, and stored again with negative sums set to 0 on their way out of L0C.
+// One product, stored twice: unchanged, and with negative sums set to 0 during the store from L0C.
 HPMOE_INLINE bool Relu(CubeCore &core, const Request &request, Observation &observation) {
     if (core.number > 0) {
         return true;

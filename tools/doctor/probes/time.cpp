@@ -1,14 +1,14 @@
 // Loops that repeat one operation, timed by the core that runs them. From these times, the host computes the constants of a machine.
 namespace probe {
 
-// As in `src/request.rs`: Request.left.
+// Values of `Request.left`, the same as in `src/request.rs`.
 enum Loop : uint64_t {
     COPY = 0,      // bursts from global memory to UB
     ADD = 1,       // sums of blocks in UB
     WAIT = 2,      // reads of a counter that has reached its threshold
     SIGNAL = 3,    // adds to a counter
     TRIP = 4,      // a signal to another core and one back
-    STREAM = 5,    // bursts of all cores from memory that each reads once
+    STREAM = 5,    // bursts of all cores from memory that is read only once
     PUT = 6,       // bursts to a peer
     PUT_ALL = 7,   // bursts of all cores to a peer
     FENCE = 8,     // lines to a peer, each with a barrier of all pipes
@@ -16,7 +16,7 @@ enum Loop : uint64_t {
     BARRIER = 10,  // a signal to and from each peer
     PRODUCTS = 11, // products of all matrix cores
     COPY_L1 = 12,  // bursts of a matrix core, of the same memory
-    STREAM_L1 = 13 // bursts of a matrix core from memory that it reads once
+    STREAM_L1 = 13 // bursts of a matrix core from memory that is read only once
 };
 
 constexpr uint32_t BURST = 4; // copies of one burst, each to a different place
@@ -36,7 +36,7 @@ HPMOE_INLINE void BurstOut(uint64_t address) {
     PipeBarrier<PIPE_MTE3>();
 }
 
-// The first core signals first; each waits for the other one's signal.
+// The first core signals first; each core waits for the other core's signal.
 HPMOE_INLINE bool Trip(VectorCore &core, const Request &request, Observation &observation, uint32_t own, uint32_t other,
                        uint32_t peer, bool first) {
     for (; observation.rounds < request.rounds; ++observation.rounds) {
@@ -53,7 +53,7 @@ HPMOE_INLINE bool Trip(VectorCore &core, const Request &request, Observation &ob
     return true;
 }
 
-// Each rank signals to all others, and waits for as many signals.
+// Each rank signals all others, and waits for a signal from each of them.
 HPMOE_INLINE bool Meet(VectorCore &core, const Request &request, Observation &observation) {
     for (; observation.rounds < request.rounds; ++observation.rounds) {
         for (uint32_t peer = 0; peer < core.launch.ranks; ++peer) {
@@ -122,7 +122,7 @@ HPMOE_INLINE bool Time(VectorCore &core, const Request &request, Observation &ob
     if (!Takes(core, request)) {
         return true;
     }
-    // A peer may be written once its launch has begun.
+    // A peer's memory may be written once the peer's launch has begun.
     for (uint32_t peer = 0; request.left >= PUT && peer < core.launch.ranks; ++peer) {
         if (!core.AwaitReady(peer)) {
             return false;
@@ -137,7 +137,7 @@ HPMOE_INLINE bool Time(VectorCore &core, const Request &request, Observation &ob
     return ended;
 }
 
-// A tile as large as the original's, with operands in L2; each product is stored at a different place.
+// A tile as large as the original's, with operands in L2. Each product is stored at a different place.
 constexpr uint32_t WIDE = 256;
 
 HPMOE_INLINE void MakeProduct(CubeCore &core, const Request &request, uint32_t round) {

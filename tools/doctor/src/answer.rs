@@ -2,10 +2,10 @@
 
 use hpmoe_runtime::NpuError;
 
-/// The answer of a probe, over all ranks.
+/// The answer of a probe for all ranks.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Answer {
-    /// The assumption holds, with the observation.
+    /// The assumption holds; contains the observation.
     Holds(String),
     /// The assumption fails.
     Fails(Failure),
@@ -20,16 +20,16 @@ pub(crate) struct Failure {
     pub(crate) then: Then,
 }
 
-/// The probes that can still run after a failure.
+/// Says which probes can still run after a failure.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Then {
-    /// Everything: the examination goes on without the assumption.
+    /// All probes: the examination continues without the assumption.
     Everything,
-    /// The probes that do not need the assumption.
+    /// Only probes that do not need the assumption.
     Others,
-    /// Nothing that needs an NPU: one of them may still be running the kernel.
+    /// No probe that needs an NPU, because an NPU may still be running the kernel.
     Nothing,
-    /// Nothing: another process is gone, which says nothing about the assumption.
+    /// No probe, because another process has ended; this says nothing about the assumption.
     Gone,
 }
 
@@ -38,7 +38,7 @@ impl Answer {
         matches!(self, Self::Fails(_))
     }
 
-    /// Whether probes that need the assumption can run.
+    /// Returns whether probes that need the assumption can run.
     pub(crate) const fn lets_on(&self) -> bool {
         matches!(self, Self::Holds(_) | Self::Fails(Failure { then: Then::Everything, .. }))
     }
@@ -49,18 +49,18 @@ impl Failure {
         Self { seen: seen.into(), then: Then::Others }
     }
 
-    /// An NPU no longer does what it is asked.
+    /// A failure of an NPU, which can't be used any more.
     pub(crate) fn lost(seen: impl Into<String>) -> Self {
         Self { seen: seen.into(), then: Then::Nothing }
     }
 
-    /// Another process is gone, or sent an invalid message.
+    /// A failure of another process, which has ended or sent an invalid message.
     pub(crate) fn gone(seen: impl Into<String>) -> Self {
         Self { seen: seen.into(), then: Then::Gone }
     }
 
-    /// The common observation of several ranks; none if no rank failed. A rank that only stopped because another one did doesn't know the
-    /// reason. After several failures, only as much can run as after the worst of them.
+    /// Joins the failures of several ranks; no error if no rank failed. A rank that stopped only because another one failed doesn't know
+    /// the reason. If an NPU may still be running the kernel of one rank, no more probes run on NPUs; otherwise, the first failure decides.
     pub(crate) fn joined(all: Vec<Self>) -> Result<(), Self> {
         let Some(first) = all.first() else { return Ok(()) };
         let nothing = all.iter().any(|failure| failure.then == Then::Nothing);
@@ -70,7 +70,7 @@ impl Failure {
         Err(Self { seen: seen.join("; "), then })
     }
 
-    /// This answer, attributed to one rank of several.
+    /// This failure, attributed to one of several ranks.
     pub(crate) fn of_rank(self, rank: usize, ranks: usize) -> Self {
         if ranks == 1 { self } else { Self { seen: format!("rank {rank}: {}", self.seen), ..self } }
     }

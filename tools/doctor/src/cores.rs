@@ -1,6 +1,6 @@
 //! The cores of a launch.
 
-/// Cores that a launch has.
+/// Number of cores of a launch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Cores {
     pub(crate) matrix: u32,
@@ -15,7 +15,7 @@ impl Cores {
         (3 * self.matrix) as usize
     }
 
-    /// The name of a core by its number among all, matrix cores first.
+    /// The name of a core, given its number among all cores, matrix cores first.
     pub(crate) fn name(self, slot: usize) -> String {
         let matrix = self.matrix as usize;
         if slot < matrix { format!("matrix core {slot}") } else { format!("vector core {}", slot - matrix) }

@@ -1,4 +1,4 @@
-//! The state that probes share: earlier probes make it for later ones.
+//! The state that probes share: later probes use the results of earlier ones.
 
 use crate::answer::Failure;
 use crate::cores::Cores;
@@ -16,22 +16,22 @@ pub(crate) struct Examination {
     pub(crate) team: Team,
     pub(crate) tries: u32,
     pub(crate) limit: Duration,
-    /// Matrix cores that launches take at most.
+    /// Maximum number of matrix cores of a launch.
     pub(crate) most_cores: u32,
-    /// Probes that are left out.
+    /// Probes to skip.
     pub(crate) skip: Vec<String>,
-    /// The file that gets each answer.
+    /// The file that each answer is written to.
     pub(crate) answers: Option<PathBuf>,
     pub(crate) folder: PathBuf,
     /// The compiled kernel.
     pub(crate) object: Option<DeviceObject>,
-    /// The NPUs of the ranks here, until the kernel is loaded.
+    /// The NPUs of the local ranks, until the kernel is loaded.
     pub(crate) npus: Vec<Npu>,
-    /// The place of each rank's NPU.
+    /// The location of each rank's NPU.
     pub(crate) places: Vec<NpuPlace>,
-    /// Cores of a launch: the fewest that a rank's NPU has.
+    /// Number of cores of a launch: the smallest number that the NPU of any rank has.
     pub(crate) cores: Cores,
-    /// The NPUs of the ranks here, with the kernel.
+    /// The NPUs of the local ranks, with the kernel.
     pub(crate) dies: Vec<Die>,
     /// Heaps that peers can write.
     pub(crate) heaps: Option<Heaps>,
@@ -41,7 +41,7 @@ pub(crate) struct Examination {
     pub(crate) gone: Option<String>,
 }
 
-/// The place of an NPU.
+/// The location of an NPU.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct NpuPlace {
     pub(crate) host: String,
@@ -50,7 +50,7 @@ pub(crate) struct NpuPlace {
 }
 
 impl NpuPlace {
-    /// Whether two NPUs are dies of one package: an A3 has two, with consecutive numbers.
+    /// Returns whether two NPUs are dies of the same package. A package of an A3 has two, with consecutive numbers.
     pub(crate) fn shares_package(&self, other: &Self) -> bool {
         let of_two = self.chip.starts_with("Ascend910_93");
         of_two && self.host == other.host && self.number / 2 == other.number / 2
@@ -78,12 +78,12 @@ impl Examination {
         }
     }
 
-    /// Whether the toolkit is the one of `hpmoe-standin`.
+    /// Returns whether the toolkit is the one of `hpmoe-standin`.
     pub(crate) fn is_stand_in(&self) -> bool {
         self.object.as_ref().is_some_and(|object| object.toolkit.join("standin.conf").is_file())
     }
 
-    /// Examines the NPU of each rank here, by itself.
+    /// Examines the NPU of each local rank, one after another.
     pub(crate) fn each_die<T>(
         &self,
         mut examine: impl FnMut(usize, &Die) -> Result<T, Failure>,

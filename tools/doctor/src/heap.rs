@@ -1,4 +1,4 @@
-//! The memory of a rank that kernels of probes write: counters, words of peers, data.
+//! The memory of a rank that the probes' kernel writes: counters, words of peers, data.
 
 use crate::answer::Failure;
 use crate::cores::Cores;
@@ -11,9 +11,9 @@ const LINE: usize = HPMOE_LINE as usize;
 /// The offsets of all areas in the heap, which are the same on all ranks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HeapPlan {
-    /// Counters of one of the two sets.
+    /// Number of counters in each of the two sets.
     pub(crate) counters: usize,
-    /// The number of the last launch, as each core keeps it.
+    /// Offset of the lines in which each core keeps the number of the last launch.
     pub(crate) launches: usize,
     pub(crate) ready: usize,
     pub(crate) freed: usize,
@@ -45,19 +45,19 @@ impl HeapPlan {
     }
 }
 
-/// Heaps of all ranks, as this process sees them.
+/// Heaps of all ranks, as they are mapped in this process.
 pub(crate) struct Heaps {
     pub(crate) plan: HeapPlan,
     /// The heaps of the local ranks.
     pub(crate) own: Vec<DeviceMemory>,
     /// The heaps of other processes, which stay mapped.
     pub(crate) others: Vec<DeviceMemory>,
-    /// Address of each rank's.
+    /// Address of each rank's heap.
     pub(crate) addresses: Vec<u64>,
 }
 
 impl Heaps {
-    /// Makes all bytes of the ranks here zero.
+    /// Sets all bytes of the local ranks' heaps to zero.
     pub(crate) fn clear(&self) -> Result<(), Failure> {
         let zeros = vec![0; self.plan.bytes];
         Ok(self.own.iter().try_for_each(|heap| heap.write(0, &zeros))?)

@@ -5,7 +5,7 @@ use hpmoe_runtime::printable::printable_path;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::path::Path;
 
-/// The name that the loader finds it by.
+/// The name by which the loader finds the kernel.
 pub(crate) const SYMBOL: &str = "hpmoe_doctor";
 
 macro_rules! files {
@@ -14,7 +14,7 @@ macro_rules! files {
     };
 }
 
-/// Its files, in the order in which they need each other.
+/// The kernel's files, in an order in which each follows the files that it needs.
 const FILES: [(&str, &str); 10] = files![
     "core.cpp",
     "poll.cpp",
@@ -28,7 +28,7 @@ const FILES: [(&str, &str); 10] = files![
     "kernel.cpp"
 ];
 
-/// Compiles the kernel with the installed CANN, if that has not been done.
+/// Compiles the kernel with the installed CANN, unless it is compiled already.
 pub(crate) fn compiled(folder: &Path) -> Result<DeviceObject, String> {
     let cannot = |error: std::io::Error| format!("can't write to `{}`: {error}", printable_path(folder));
     std::fs::create_dir_all(folder).map_err(cannot)?;

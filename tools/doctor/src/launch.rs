@@ -13,17 +13,17 @@ use std::time::{Duration, Instant};
 
 /// Ticks of the system counter in a second.
 const FREQUENCY: f64 = 50e6;
-/// The least that a kernel may run, in addition to what its waits may take.
+/// Minimum time that a kernel may run, in addition to the limit of its waits.
 const RUN: Duration = Duration::from_secs(60);
-/// The time that the host waits beyond the kernel's time limit.
+/// Additional time that the host waits after the kernel's time limit.
 const MARGIN: Duration = Duration::from_secs(5);
 
-/// The place where a kernel finds its argument.
+/// The place at which a kernel finds its argument.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Form {
-    /// As its first argument.
+    /// The first argument.
     First,
-    /// As its second argument, after an address for flags between cores.
+    /// The second argument, after an address for flags between cores.
     Second,
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct Die {
     pub(crate) limit: Duration,
 }
 
-/// The memory of a launch.
+/// The request and the memory of a launch.
 pub(crate) struct Launch<'a> {
     pub(crate) request: Request,
     pub(crate) plan: &'a HeapPlan,
@@ -47,7 +47,7 @@ pub(crate) struct Launch<'a> {
 
 /// A launch that was put on the stream of an NPU.
 pub(crate) struct Running {
-    /// Launch structure and request, the tables that they refer to, records and observations.
+    /// Launch structure, request, the tables that they refer to, records and observations.
     memory: DeviceMemory,
     cores: Cores,
 }
@@ -59,7 +59,7 @@ pub(crate) struct Seen {
     pub(crate) observations: Vec<Observation>,
 }
 
-/// Lines for observations, of more cores than there should be.
+/// Number of lines for observations, which is more than the cores should need.
 pub(crate) const fn observation_lines(cores: Cores) -> usize {
     2 * cores.count()
 }
@@ -74,7 +74,7 @@ impl Die {
         Ok(running)
     }
 
-    /// Puts a launch on the stream whose kernel finds one of two structures, whichever argument it takes.
+    /// Puts a launch with two structures on the stream. The kernel finds one of them, depending on which argument it takes.
     pub(crate) fn start_either(&self, launches: [&Launch<'_>; 2]) -> Result<[Running; 2], NpuError> {
         let [first, second] = launches;
         let running = [
@@ -87,7 +87,7 @@ impl Die {
         Ok(running)
     }
 
-    /// Puts a launch on the stream, with a limit for its waits, and a number of seconds after which CANN ends it.
+    /// Puts a launch on the stream, with a limit for its waits and a number of seconds after which CANN ends it.
     pub(crate) fn start_short(&self, launch: &Launch<'_>, limit: Duration, seconds: u16) -> Result<Running, NpuError> {
         let running = Running::new(&self.npu, self.cores, launch, limit)?;
         // SAFETY: as in `start`.
@@ -95,7 +95,7 @@ impl Die {
         Ok(running)
     }
 
-    /// The kernel's argument, in the form in which it takes it.
+    /// The arguments for the kernel, in the form that it takes.
     fn arguments(&self, running: &Running) -> Vec<u64> {
         let address = running.memory.address();
         if self.form == Form::First { vec![address] } else { vec![0, address] }
@@ -103,30 +103,30 @@ impl Die {
 
     /// # Safety
     ///
-    /// As [`Program::enqueue`].
+    /// As for [`Program::enqueue`].
     unsafe fn launch(&self, arguments: &[u64], seconds: u16) -> Result<(), NpuError> {
         let start = Start { groups: self.cores.matrix, arguments, seconds };
         // SAFETY: the caller's.
         unsafe { self.program.enqueue(&self.npu, start) }
     }
 
-    /// The longest that a launch may run.
+    /// Maximum time that a launch may run.
     fn seconds(&self) -> u16 {
         let most = self.limit * 2 + RUN;
         u16::try_from(most.as_secs() + 1).unwrap_or(u16::MAX)
     }
 
-    /// Waits for this many launches.
+    /// Waits for the given launches.
     pub(crate) fn wait(&self, launches: u32) -> Result<(), Failure> {
         self.wait_for(Duration::from_secs(self.seconds().into()) * launches + MARGIN)
     }
 
-    /// Waits for at most this long.
+    /// Waits for at most the given time.
     pub(crate) fn wait_for(&self, limit: Duration) -> Result<(), Failure> {
         self.npu.wait(limit).map_err(|error| Failure::lost(error.to_string()))
     }
 
-    /// The time from one launch to the next, measured with this many empty launches.
+    /// The time from one launch to the next, measured with the given number of empty launches.
     pub(crate) fn time_empty(&self, launches: u32) -> Result<Duration, Failure> {
         let plan = HeapPlan::new(1, self.cores, 0);
         let heap = DeviceMemory::poisoned(&self.npu, plan.bytes, 0)?;
@@ -151,8 +151,8 @@ impl Die {
         }
     }
 
-    /// Runs one launch that works only on memory of its NPU, with this many bytes of data. `fill` writes the initial data, and states
-    /// their places in the request.
+    /// Runs one launch that works only on memory of its NPU, with the given number of bytes of data. `fill` writes the initial data, and
+    /// sets their offsets in the request.
     pub(crate) fn run_alone(
         &self,
         mut request: Request,
@@ -218,13 +218,13 @@ impl Running {
         Ok(Self { memory, cores })
     }
 
-    /// The offset of the records, for this number of ranks.
+    /// The offset of the records for the given number of ranks.
     fn records_at(ranks: usize) -> usize {
         // After a line with the one base of counters, which is zero.
         size_of::<HpmoeLaunch>() + size_of::<Request>() + (8 * ranks).next_multiple_of(64) + 64
     }
 
-    /// The results of the cores, once the stream has been waited for.
+    /// The results of the cores, after the host has waited for the stream.
     pub(crate) fn seen(&self) -> Result<Seen, Failure> {
         let cores = self.cores;
         let mut structure = HpmoeLaunch::zeroed();
@@ -240,7 +240,7 @@ impl Running {
 }
 
 impl Seen {
-    /// Checks that all cores finished, and that none saw a wrong word.
+    /// Checks that all cores finished and that none read a wrong word.
     pub(crate) fn expect_done(&self) -> Result<(), Failure> {
         if let Some(stuck) = self.stuck() {
             return Err(Failure::new(stuck));
@@ -259,7 +259,7 @@ impl Seen {
         }
     }
 
-    /// The state of the first core that is not done, or of one that gave up if there is one.
+    /// The state of the first core that refused the launch; otherwise, of the first that gave up; otherwise, of the first that is not done.
     fn stuck(&self) -> Option<String> {
         let states = [HPMOE_REFUSED, HPMOE_GAVE_UP];
         let in_state = |state| self.records.iter().position(|record| record.state == state);

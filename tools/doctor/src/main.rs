@@ -1,8 +1,8 @@
 //! `hpmoe-doctor`: checks hpmoe's assumptions about NPUs, probe by probe.
 //!
-//! A probe is a small kernel with a known answer. Probes run in the order of their dependence, on one NPU or on several, and each ends
-//! with an answer: the assumption holds, it fails, or the probe was not run. The kernel is compiled when the program runs, by the
-//! command lines that a build for NPUs issues, so that a refusal of the compiler is an answer too.
+//! A probe is a small kernel with a known answer. Probes run in the order of their dependencies, on one NPU or on several. The answer of a
+//! probe says that the assumption holds, that it fails, or that the probe was not run. The kernel is compiled when the program runs, by the
+//! same command lines as in a build for NPUs, so an error of the compiler is an answer, too.
 
 #![deny(unsafe_code)]
 
@@ -39,7 +39,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs all probes, or the steps without an NPU. Returns whether nothing failed.
+/// Runs all probes, or the steps without an NPU. Returns true if nothing failed.
 fn examine(options: &Options) -> Result<bool, String> {
     if let Some(file) = &options.compile {
         return no_npu::compile(file, options);

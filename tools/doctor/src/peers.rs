@@ -1,4 +1,4 @@
-//! Launches on the NPUs of all ranks, whose heaps peers write.
+//! Launches on the NPUs of all ranks, which write to the heaps of peers.
 
 use crate::answer::Failure;
 use crate::examination::Examination;
@@ -11,7 +11,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 impl Examination {
-    /// Makes the heaps of the ranks here and maps those of other processes.
+    /// Allocates the heaps of the local ranks, and maps those of other processes.
     pub(crate) fn make_heaps(&self) -> Result<Heaps, Failure> {
         let vector = self.cores.vector() as usize;
         // A block for each vector core, or for each rank.
@@ -50,15 +50,15 @@ impl Examination {
         Ok(heaps)
     }
 
-    /// Runs one launch on all NPUs, with heaps that are zero at first. Returns the results of each rank in this process.
+    /// Runs one launch on all NPUs, with heaps that are initially zero. Returns the results of each local rank.
     pub(crate) fn run_with_peers(&self, request: Request) -> Result<Vec<Seen>, Failure> {
         let of_one = |launches: Vec<Seen>| launches.into_iter().next();
         let seen = self.run_row_with_peers(request, 1..=1)?.into_iter().map(of_one);
         seen.collect::<Option<_>>().ok_or_else(|| Failure::new("no launch was made"))
     }
 
-    /// Runs launches with these numbers one after the other on all NPUs. Between launches, ranks don't wait for each other, and the last
-    /// rank starts late in some launches. Heaps are zero before launch 1. Returns the results of each launch, for each rank in this
+    /// Runs launches with the given numbers one after the other on all NPUs. Between launches, ranks don't wait for each other, and the
+    /// last rank starts late in some launches. Heaps are zero before launch 1. Returns the results of each launch, for each rank in this
     /// process.
     pub(crate) fn run_row_with_peers(
         &self,

@@ -8,13 +8,13 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// The longest that processes wait for each other to end.
+/// Maximum time that the first process waits for the others to end.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Time limit for other processes to report this process's error, before they are killed.
+/// Maximum time that other processes have to report this process's error, before they are killed.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
-/// Joins the processes that a launcher or `--processes` starts, or takes all ranks here.
+/// Joins the processes that a launcher or `--processes` starts; without these, all ranks are in this process.
 pub(crate) fn start(options: &Options) -> Result<(Team, Started), String> {
     let asked = options.ranks.or(options.processes);
     if asked == Some(0) {
@@ -39,8 +39,7 @@ pub(crate) fn start(options: &Options) -> Result<(Team, Started), String> {
     }
 }
 
-/// Starts this program again for each rank except the first, which is this process. They share a secret that no other
-/// program has.
+/// Starts this program again for each rank except the first, which is this process. The processes share a secret that no other program has.
 fn start_processes(processes: usize) -> Result<(Team, Started), String> {
     let problem = |error: io::Error| format!("can't start {processes} processes: {error}");
     let said = |error: hpmoe_runtime::BootstrapError| error.to_string();
@@ -59,11 +58,11 @@ fn start_processes(processes: usize) -> Result<(Team, Started), String> {
     Ok((Team::joined(bootstrap), started))
 }
 
-/// Processes that end with this one.
+/// Processes that are ended together with this one.
 pub(crate) struct Started(Vec<Child>);
 
 impl Started {
-    /// Waits until all have ended. One that takes too long is killed.
+    /// Waits until all processes have ended. A process that takes too long is killed.
     pub(crate) fn wait(mut self) -> Result<(), String> {
         let deadline = Instant::now() + PATIENCE;
         let mut problems = Vec::new();
@@ -91,7 +90,7 @@ impl Drop for Started {
     }
 }
 
-/// Waits until a process has ended, for its exit status if it has one; none if it had to be killed at the deadline.
+/// Waits until a process has ended. Returns its exit status if it has one, or `None` if it was killed at the deadline.
 fn end(child: &mut Child, deadline: Instant) -> io::Result<Option<Option<i32>>> {
     while Instant::now() < deadline {
         if let Some(status) = child.try_wait()? {

@@ -1,9 +1,8 @@
-//! The data that the host exchanges with the probes' kernel, next to the ABI of kernels: `probes/core.cpp` has the same
-//! definitions.
+//! The data that the host exchanges with the probes' kernel in addition to the ABI of kernels. `probes/core.cpp` has the same definitions.
 
 use bytemuck::{Pod, Zeroable};
 
-/// The work of a launch's cores.
+/// The work that the cores of a launch do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]
 pub(crate) enum Which {
@@ -23,7 +22,7 @@ pub(crate) enum Which {
     Flags = 13,
 }
 
-/// The operation of a timed loop: [`Request::left`] of [`Which::Time`]; [`Request::right`] is the peer.
+/// The operation of a timed loop, which is [`Request::left`] of [`Which::Time`]; [`Request::right`] is the peer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u64)]
 pub(crate) enum Loop {
@@ -43,19 +42,19 @@ pub(crate) enum Loop {
     StreamToL1 = 13,
 }
 
-/// Follows the launch structure.
+/// The request, which lies right after the launch structure in memory.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
 pub(crate) struct Request {
     pub(crate) which: u32,
     pub(crate) rounds: u32,
-    /// Words of a block of data; of [`Which::Cores`], lines of observations.
+    /// Number of words of a block of data or, for [`Which::Cores`], number of lines for observations.
     pub(crate) words: u32,
     /// The number that identifies this request.
     pub(crate) mark: u32,
     /// Address of the observations.
     pub(crate) observations: u64,
-    /// Offsets in the heap.
+    /// This and the next fields: offsets in the heap.
     pub(crate) data: u64,
     pub(crate) left: u64,
     pub(crate) right: u64,
@@ -67,14 +66,14 @@ pub(crate) struct Request {
 #[repr(C)]
 pub(crate) struct Observation {
     pub(crate) mark: u32,
-    /// 1 of a matrix core.
+    /// 1 if the core is a matrix core.
     pub(crate) matrix: u32,
     pub(crate) index: u32,
     pub(crate) blocks: u32,
-    /// Vector cores to a matrix core, as a vector core sees it.
+    /// Number of vector cores per matrix core, as a vector core reads it.
     pub(crate) ratio: u32,
     pub(crate) rounds: u32,
-    /// Wrong words, and the first of them.
+    /// Number of wrong words. The next fields describe the first one.
     pub(crate) misses: u32,
     pub(crate) miss_word: u32,
     pub(crate) miss_have: i32,
@@ -87,23 +86,23 @@ pub(crate) struct Observation {
 
 const _: () = assert!(size_of::<Request>() == 64 && size_of::<Observation>() == 64);
 
-/// Words of the largest block of data.
+/// Number of words of the largest block of data.
 pub(crate) const MOST_WORDS: usize = 16 * 1024;
-/// Bytes of it.
+/// Number of bytes of the largest block of data.
 pub(crate) const BLOCK: usize = 4 * MOST_WORDS;
-/// Columns of the products of [`Loop::Product`], and their depth, which the request has as `words`.
+/// Number of columns of the products of [`Loop::Product`], and their depth, which is `words` of the request.
 pub(crate) const WIDE: usize = 256;
 pub(crate) const DEEP: usize = 2048;
-/// Words that [`Which::Adds`] and [`Which::PeerAdds`] sum up in.
+/// Number of words that [`Which::Adds`] and [`Which::PeerAdds`] add to.
 pub(crate) const SUMMED: usize = 8;
-/// Rows and columns of the products of [`Which::DataOrder`], and their depth.
+/// Number of rows and columns of the products of [`Which::DataOrder`], and their depth.
 pub(crate) const TILE: usize = 128;
 pub(crate) const DEPTH: usize = 64;
-/// Rows and columns of the products of [`Which::Sums`], and the depth of the first one; each further one is four times as deep.
+/// Number of rows and columns of the products of [`Which::Sums`], and the depth of the first one; each further one is four times as deep.
 pub(crate) const SIDE: usize = 32;
 pub(crate) const SHORTEST: usize = 16;
 
-/// The amount that a vector core adds to a word at a time.
+/// The amount that a vector core adds to a word in each addition.
 pub(crate) const fn amount(number: u32) -> i32 {
     1 + (number % 3) as i32
 }
@@ -113,7 +112,7 @@ impl Request {
         Self { which: which as u32, rounds, mark: 1, words: MOST_WORDS as u32, ..Zeroable::zeroed() }
     }
 
-    /// A timed loop, with a peer of rank 0 if it needs one.
+    /// A request for a timed loop, with a peer of rank 0 if it needs one.
     pub(crate) fn timed(what: Loop, rounds: u32, peer: usize) -> Self {
         Self { left: what as u64, right: peer as u64, ..Self::new(Which::Time, rounds) }
     }

@@ -5,7 +5,7 @@ use hpmoe_runtime::{Bootstrap as _, Strangers, TcpBootstrap};
 use std::ops::Range;
 use std::time::Duration;
 
-/// The longest that a rank waits for the others: they may be compiling. One that is gone is noticed at once.
+/// Maximum time that a rank waits for the others, which may be compiling. If a process ends, the others notice at once.
 const PATIENCE: Duration = Duration::from_secs(600);
 
 /// The ranks, some of which are in this process.
@@ -15,17 +15,17 @@ pub(crate) struct Team {
 }
 
 impl Team {
-    /// All ranks in this process.
+    /// A team whose ranks are all in this process.
     pub(crate) const fn here(ranks: usize) -> Self {
         Self { ranks, bootstrap: None }
     }
 
-    /// One rank of many.
+    /// A team of processes, of which this one is one rank.
     pub(crate) fn joined(bootstrap: TcpBootstrap) -> Self {
         Self { ranks: bootstrap.ranks(), bootstrap: Some(bootstrap) }
     }
 
-    /// Whether each rank is a process.
+    /// Returns whether each rank is a separate process.
     pub(crate) const fn is_processes(&self) -> bool {
         self.bootstrap.is_some()
     }
@@ -38,17 +38,17 @@ impl Team {
         }
     }
 
-    /// Connections of strangers, while the processes joined.
+    /// Connections from programs other than the ranks, counted while the processes joined.
     pub(crate) fn strangers(&self) -> Strangers {
         self.bootstrap.as_ref().map(|bootstrap| bootstrap.strangers()).unwrap_or_default()
     }
 
-    /// Whether this process prints the results.
+    /// Returns whether this process prints the results.
     pub(crate) fn tells(&self) -> bool {
         self.own().start == 0
     }
 
-    /// The data of each process, rank 0 first; a failure of one process is a failure of all.
+    /// Exchanges data: returns those of each process, rank 0 first. If one process fails, all fail.
     pub(crate) fn exchange(&self, mine: Result<Vec<u8>, Failure>) -> Result<Vec<Vec<u8>>, Failure> {
         let Some(bootstrap) = &self.bootstrap else { return Ok(vec![mine?]) };
         let message = match &mine {
@@ -71,11 +71,11 @@ impl Team {
         all.into_iter().collect()
     }
 
-    /// Returns once all ranks have come here, or with the failure of one of them.
+    /// Waits until all ranks have called this function. Returns the failure if one of them failed.
     pub(crate) fn together(&self, mine: Result<(), Failure>) -> Result<(), Failure> {
         self.exchange(mine.map(|()| Vec::new())).map(drop)
     }
 }
 
-/// The first byte of a message with a process's data rather than a failure.
+/// The first byte of a message that contains a process's data rather than a failure.
 const HAS: u8 = 100;

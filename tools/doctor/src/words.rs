@@ -32,7 +32,7 @@ pub(crate) fn note(file: &Path, probe: &Probe, answer: &Answer) {
     }
 }
 
-/// Prints how many assumptions hold, and one JSON object with `--json`.
+/// Prints how many assumptions hold and, with `--json`, one JSON object.
 pub(crate) fn summary(answers: &[(&Probe, Answer)], examination: &Examination, as_json: bool) {
     let count = |is: fn(&Answer) -> bool| answers.iter().filter(|(_, answer)| is(answer)).count();
     let (holds, fails) = (count(|answer| matches!(answer, Answer::Holds(_))), count(Answer::is_failure));
@@ -54,7 +54,7 @@ pub(crate) fn summary(answers: &[(&Probe, Answer)], examination: &Examination, a
     }
 }
 
-/// Prints lines. A reader that stops reading is not a fault, and the probes continue.
+/// Prints lines. If the reader closes the output, that is no error, and the probes continue.
 pub(crate) fn print(mut lines: String) {
     lines.push('\n');
     match io::stdout().write_all(printable_lines(&lines).as_bytes()) {

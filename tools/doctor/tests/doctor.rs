@@ -1,4 +1,4 @@
-//! All probes, with the stand-in for CANN: their assumptions hold, and each probe fails if its assumption is broken.
+//! All probes, with the stand-in for CANN. All assumptions hold, and each probe fails if its assumption is broken.
 
 use hpmoe_standin::{Fault, Toolkit};
 use serde_json::Value;
@@ -8,14 +8,14 @@ use std::process::Command;
 /// The probes that need no peer, and those that do.
 const OWN: [&str; 10] = ["toolkit", "npu", "argument", "cores", "poll", "adds", "order", "flags", "sums", "relu"];
 const PEERS: [&str; 4] = ["reach", "peer-adds", "landed", "ready"];
-/// The probes that may leave a core in an endless wait, and therefore run last.
+/// The probes that may leave a core in an endless wait, and thus run last.
 const LAST: [&str; 2] = ["rows", "stuck"];
 
 /// The outcome of a run of the doctor.
 struct Run {
     code: Option<i32>,
     text: String,
-    /// By the name of the probe: its answer, and what was seen.
+    /// The answer and the observation of each probe, by its name.
     answers: BTreeMap<String, (String, String)>,
 }
 
@@ -35,7 +35,7 @@ fn run(toolkit: Toolkit, arguments: &[&str], variables: &[(&str, &str)]) -> Run 
     Run { code: output.status.code(), text, answers }
 }
 
-/// Like `run`, with a toolkit without faults.
+/// Like `run`, with a toolkit that has no faults.
 fn run_sound(arguments: &[&str], variables: &[(&str, &str)]) -> Run {
     let folder = tempfile::tempdir().unwrap();
     run(Toolkit::new(folder.path()), arguments, variables)
@@ -94,7 +94,7 @@ fn all_holds_between_npus_of_one_process() {
     assert!(landed.contains("in a package: 96 blocks") && landed.contains("beyond: 192 blocks"), "{landed}");
 }
 
-/// Checks that only the probe of the broken assumption fails, that probes that need it are not run, and that all others hold.
+/// Checks that only the probe of the broken assumption fails, that probes that need the assumption are not run, and that all others hold.
 fn expect_failure(run: &Run, broken: &str, seen: &str) {
     assert_eq!((run.failing(), run.code), (vec![broken], Some(1)), "{broken}:\n{}", run.text);
     assert!(run.answers[broken].1.contains(seen), "{broken}:\n{}", run.text);

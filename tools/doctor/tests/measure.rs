@@ -1,4 +1,5 @@
-//! Constants of a machine, timed with the stand-in for CANN: simulations and builds accept the file, which says that its times are meaningless.
+//! Measures constants of a machine with the stand-in for CANN. Simulations and builds accept the file, which says that its times are
+//! meaningless.
 
 use hpmoe_core::target::{Provenance, Target};
 use hpmoe_standin::Toolkit;
@@ -17,7 +18,7 @@ fn measure(folder: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Out
     command.output().unwrap()
 }
 
-/// The constants that one NPU shows, and those of links.
+/// The constants that are measured on one NPU, and those of links.
 const OWN: [&str; 12] = [
     "cores.aic",
     "cores.aiv",
@@ -40,7 +41,7 @@ const LINKS: [&str; 5] = [
     "sync.fence_remote_ns",
 ];
 
-/// The constants that the file says were timed.
+/// The constants that were measured, according to the file.
 fn timed(target: &Target) -> Vec<String> {
     let own = target.constants().iter().filter(|constant| constant.comment.starts_with("assumed, meaningless: "));
     own.map(|constant| format!("{}.{}", constant.section, constant.key)).collect()
@@ -52,10 +53,10 @@ fn sorted(names: &[&str]) -> Vec<String> {
     names
 }
 
-/// Set in the process that stands for a build script: the folder with the file of the machine.
+/// Environment variable that makes this test process act as a build script; the value is the folder of the target file.
 const BUILD: &str = "HPMOE_TEST_BUILD_SCRIPT";
 
-/// The work of a process for [`build`].
+/// The build script for [`build`], which runs in a separate process.
 #[test]
 fn a_build_script() {
     let Some(folder) = std::env::var_os(BUILD) else { return };
@@ -63,7 +64,7 @@ fn a_build_script() {
     hpmoe_build::kernels(["echo.rs"]).target("machine.toml").build();
 }
 
-/// Builds a kernel for the machine whose file is in a folder: its tables.
+/// Builds a kernel for the machine whose target file is in a folder. Returns the text of the kernel's tables.
 fn build(folder: &Path) -> String {
     std::fs::write(folder.join("echo.rs"), include_str!("../../../ui-tests/kernels/echo.rs")).unwrap();
     let host = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);

@@ -1,4 +1,4 @@
-//! `--no-npu` with the stand-in for CANN: each step has a status, failures and limits are reported, and the file has all results.
+//! `--no-npu` with the stand-in for CANN: each step has a status, failures and time limits are reported, and the file has all results.
 
 use hpmoe_standin::{Fault, Toolkit};
 use serde_json::Value;
@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// A run with a toolkit, in a checkout that holds one kernel.
+/// A run with a toolkit, in a checkout that contains one kernel.
 struct Run {
     code: Option<i32>,
     text: String,
@@ -163,7 +163,7 @@ fn a_simulation_without_a_result_has_failed() {
     run.expect("simulate moe_ffn", "failed", "no OPPROF_*/simulator/core*/core*_instr_exe*.csv");
 }
 
-/// Simulates a program that prints one line and does nothing.
+/// Runs a step that simulates a program that only prints one line.
 fn printing(line: &str) -> Run {
     let folder = tempfile::tempdir().unwrap();
     let program = folder.path().join("layer");

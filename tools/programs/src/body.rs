@@ -1,4 +1,4 @@
-//! Bodies of vector tasks: values from tiles, operations on them, and one value that depends on all.
+//! Bodies of vector tasks: values from tiles, operations on them, and one value that depends on all of these.
 
 use crate::draw::{once_in, one_of};
 use fastrand::Rng;
@@ -6,24 +6,24 @@ use fastrand::Rng;
 /// The size of a value, relative to a tile of R rows and C columns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Size {
-    /// R×C.
+    /// R rows and C columns.
     Full,
-    /// R×1.
+    /// R rows and one column.
     Column,
-    /// 1×C.
+    /// One row and C columns.
     Row,
 }
 
-/// Statements, and the result that the task stores.
+/// The body of a task: its statements, and the result that it stores.
 pub(crate) struct Body {
     pub(crate) text: String,
-    /// An expression of a value.
+    /// An expression whose value is the result.
     pub(crate) result: String,
-    /// Columns of the result.
+    /// Number of columns of the result.
     pub(crate) columns: usize,
 }
 
-/// Operations on a value that keep its size, for numbers of any magnitude.
+/// Operations that keep the size of a value, and work for numbers of any magnitude.
 const UNARY: [&str; 20] = [
     "-&v",
     "v.abs()",
@@ -48,13 +48,14 @@ const UNARY: [&str; 20] = [
 ];
 /// Expressions that need whole rows.
 const ROWS: [&str; 3] = ["v.softmax()", "v.rms_norm(1e-5)", "v.column_ids() * &v"];
-/// Operations on whole rows that give one number each.
+/// Operations on whole rows that yield one number per row.
 const REDUCED: [&str; 5] = ["v.row_sum()", "v.row_mean()", "v.row_max()", "v.row_min()", "v.arg_max()"];
 const BINARY: [&str; 7] =
     ["&v + w", "&v - w", "&v * w", "v.max(w)", "v.min(w)", "v.greater(w)", "&v / (w.abs() + 0.5)"];
 const NUMBERS: [&str; 6] = ["&v + 0.5", "&v * 1.25", "2.0 - &v", "&v / 3.0", "v.at_least(-0.5)", "v.less(0.125)"];
 
-/// A body that begins with `loaded` values; with `whole` rows, of `columns` columns, it can use operations on rows.
+/// Makes a body that uses the `loaded` values. If tiles have `whole` rows, of `columns` columns, it can use operations
+/// on rows.
 pub(crate) fn body(rng: &mut Rng, loaded: &[(String, Size)], columns: usize, whole: bool) -> Body {
     let mut text = String::new();
     let mut values: Vec<(String, Size, bool)> = Vec::new();
@@ -92,7 +93,7 @@ pub(crate) fn body(rng: &mut Rng, loaded: &[(String, Size)], columns: usize, who
     Body { text, result, columns }
 }
 
-/// An operation on some of the values, its size, and the numbers of those values.
+/// An operation on some of the values, with its size, and the indexes of those values.
 fn operation(rng: &mut Rng, values: &[(String, Size, bool)], whole: bool) -> (String, Size, Vec<usize>) {
     let full: Vec<usize> = (0..values.len()).filter(|&at| values[at].1 == Size::Full).collect();
     let at = one_of(rng, &full);

@@ -1,13 +1,13 @@
-//! Choices by chance.
+//! Random choices.
 
 use fastrand::Rng;
 
-/// One of some items.
+/// Returns one of the items.
 pub(crate) fn one_of<T: Copy>(rng: &mut Rng, items: &[T]) -> T {
     items[rng.usize(..items.len())]
 }
 
-/// True once in `times` draws, on average.
+/// Returns true once in `times` calls, on average.
 pub(crate) fn once_in(rng: &mut Rng, times: usize) -> bool {
     rng.usize(..times) == 0
 }

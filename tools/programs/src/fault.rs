@@ -3,7 +3,7 @@
 use crate::draw::one_of;
 use fastrand::Rng;
 
-/// Words that can stand for one another.
+/// Sets of words that can replace one another.
 const WORDS: [&[&str]; 5] = [
     &[
         ".group(e, m)",
@@ -21,7 +21,7 @@ const WORDS: [&[&str]; 5] = [
     &["#[aiv_task]", "#[aic_task]", "#[comm_put]", "#[taskflow]"],
 ];
 
-/// The source with one change.
+/// Returns the source with one change.
 pub(crate) fn changed(source: &str, rng: &mut Rng) -> String {
     let mut lines: Vec<String> = source.lines().map(str::to_owned).collect();
     let inside: Vec<usize> = (2..lines.len() - 1).filter(|&line| lines[line].trim().len() > 1).collect();
@@ -40,7 +40,7 @@ pub(crate) fn changed(source: &str, rng: &mut Rng) -> String {
     lines.join("\n") + "\n"
 }
 
-/// Replaces a number by another one.
+/// Replaces a number by a different one.
 fn other_number(line: &str, rng: &mut Rng) -> String {
     let is_digit = |at: usize| line.as_bytes().get(at).is_some_and(u8::is_ascii_digit);
     let starts: Vec<usize> = (1..line.len()).filter(|&at| is_digit(at) && !is_digit(at - 1)).collect();
@@ -54,7 +54,7 @@ fn other_number(line: &str, rng: &mut Rng) -> String {
     format!("{}{other}{}", &line[..start], &line[end..])
 }
 
-/// Replaces a tensor by another one.
+/// Replaces a tensor by a different one.
 fn other_tensor(line: &str, rng: &mut Rng) -> String {
     let places: Vec<usize> = line.match_indices('[').map(|(at, _)| at).collect();
     if places.is_empty() {
@@ -65,7 +65,7 @@ fn other_tensor(line: &str, rng: &mut Rng) -> String {
     format!("{}t{}{}", &line[..start], rng.usize(..6), &line[end..])
 }
 
-/// Replaces a word by another one of the same kind.
+/// Replaces a word by a different one of the same set.
 fn other_word(line: &str, rng: &mut Rng) -> String {
     let known: Vec<(&str, &[&str])> = WORDS
         .iter()

@@ -6,14 +6,14 @@ use crate::tensor::{Element, Origin, Rows, Tensor, Weights, WeightsKind};
 use fastrand::Rng;
 use std::fmt::Write as _;
 
-/// Whether a part has const parameters: a number of iterations, and widths of tensors.
+/// The const parameters of the separate taskflow, which are a number of iterations and widths of tensors.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Generics {
-    /// None.
+    /// It has no const parameters.
     None,
-    /// Its call writes all their values.
+    /// Its call states the values of all const parameters.
     Written,
-    /// Its call leaves widths to the tensors that it passes.
+    /// The widths are inferred from the tensors that its call passes.
     Left,
 }
 
@@ -98,7 +98,7 @@ impl Layer {
         (0..self.tensors.len()).filter(|&at| self.tensors[at].rows == rows).collect()
     }
 
-    /// One of the tensors that have such rows and one of these types, preferably one that nothing reads yet.
+    /// Returns a tensor that has the given kind of rows and one of the given types, preferably one that nothing reads yet.
     pub(crate) fn pick(&mut self, rng: &mut Rng, rows: Rows, among: Option<&[Element]>) -> Option<usize> {
         let fits = |&at: &usize| among.is_none_or(|among| among.contains(&self.tensors[at].element));
         let all: Vec<usize> = self.with_rows(rows).into_iter().filter(fits).collect();
@@ -107,7 +107,7 @@ impl Layer {
         (!from.is_empty()).then(|| one_of(rng, &from)).inspect(|&at| self.tensors[at].read = true)
     }
 
-    /// Adds a task with this body, and returns the name of its function.
+    /// Adds a task with the given body, and returns the name of its function.
     pub(crate) fn task(&mut self, kind: &str, parameters: &str, text: &str) -> String {
         let name = format!("task{}", self.tasks.matches("_task]").count() + self.tasks.matches("_put]").count());
         let _ = writeln!(self.tasks, "    #[{kind}]\n    pub fn {name}({parameters}) {{\n{text}    }}\n");
@@ -124,7 +124,7 @@ impl Layer {
         }
     }
 
-    /// Makes each unread tensor an output, directly or through its tokens, and leaves out unread arguments.
+    /// Makes each unread tensor an output, directly or through its tokens, and removes unread arguments.
     fn use_all(&mut self, rng: &mut Rng) {
         for at in 0..self.tensors.len() {
             let tensor = &self.tensors[at];
@@ -143,7 +143,7 @@ impl Layer {
     }
 }
 
-/// A number of columns: of whole fractals, of blocks, or of neither.
+/// A number of columns: a multiple of a fractal's columns, a multiple of a block's, or any number.
 pub(crate) fn columns(rng: &mut Rng) -> usize {
     match rng.usize(..4) {
         0 => 16 * rng.usize(1..=4),

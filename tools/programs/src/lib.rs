@@ -1,11 +1,11 @@
-//! Random kernels: taskflows of any shape with task bodies of any operations, as the text of a Rust module, and the text of a test
-//! that launches one and compares the bits.
+//! Random kernels: taskflows of any shape with task bodies of any operations, as the text of a Rust module, and the text of a test that
+//! launches one and compares the bits.
 //!
-//! A program is made from its seed alone. Each is right by construction: [`Program::faulty`] makes one that probably is not.
+//! A program depends only on its seed. Each is correct by construction; [`Program::faulty`] makes one that probably is not.
 //!
 //! | module | what it makes |
 //! |---|---|
-//! | `draw` | choices by chance |
+//! | `draw` | random choices |
 //! | `tensor` | tensors with their rows, element types and columns |
 //! | `body` | the bodies of vector tasks |
 //! | `nest` | loops around calls |
@@ -29,17 +29,17 @@ use std::ops::Range;
 /// A random kernel.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Program {
-    /// The name of its module.
+    /// The name of the module.
     pub name: String,
-    /// The module, with its attribute: a Rust source file.
+    /// The text of a Rust source file that contains the module, with its attribute.
     pub source: String,
-    /// A function `check(case)` that runs the taskflow as Rust and as a kernel, and compares all outputs. It takes what
-    /// the tests of kernels share; see `ui-tests/tests/all/programs.rs`.
+    /// The text of a function `check(case)`, which runs the taskflow as Rust and as a kernel, and compares all outputs. `case` is the one
+    /// that the tests of kernels share; see `ui-tests/tests/all/programs.rs`.
     pub check: String,
 }
 
 impl Program {
-    /// The program of a seed.
+    /// Makes the program of a seed.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         let mut rng = Rng::with_seed(seed);
@@ -48,7 +48,7 @@ impl Program {
         Self { source: module::source(&layer, &name), check: module::check(&layer, &name), name }
     }
 
-    /// The program with one change to its text: a line left out, written twice or put elsewhere, another size, tensor, loop or
+    /// Returns the program with one change to its text: a line that is left out, repeated or moved, or a different size, tensor, loop or
     /// accessor.
     #[must_use]
     pub fn faulty(&self, seed: u64) -> String {
@@ -56,10 +56,10 @@ impl Program {
     }
 }
 
-/// Environment variables: the number of programs, and the first one.
+/// Environment variables: the number of programs, and the first seed.
 pub const SETTINGS: [&str; 2] = ["HPMOE_PROGRAMS", "HPMOE_PROGRAMS_FROM"];
 
-/// The seeds that the environment asks for: the first `usual` ones, unless it sets others.
+/// The seeds that the environment variables ask for; otherwise, the first `usual` ones.
 ///
 /// # Panics
 ///

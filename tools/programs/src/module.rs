@@ -4,7 +4,7 @@ use crate::layer::{Generics, Layer};
 use crate::tensor::{Origin, Rows, Tensor, WeightsKind};
 use std::fmt::Write as _;
 
-/// The parameters of the taskflow that follow ranks and route, each with whether it is written.
+/// The parameters of the taskflow that follow ranks and route: name, type, and whether the taskflow writes it.
 fn parameters(layer: &Layer) -> Vec<(&str, String, bool)> {
     let tensors = layer.tensors.iter().filter_map(|tensor| match tensor.origin {
         Origin::Made { .. } => None,
@@ -19,7 +19,7 @@ fn declared(name: &str, parameter: &str, written: bool) -> String {
     format!("        {name}: &{}{parameter},\n", if written { "mut " } else { "" })
 }
 
-/// Functions that bodies call, each with the beginning of its calls.
+/// Functions that bodies call: the beginning of a call, and the text of the function.
 const HELPERS: [(&str, &str); 2] = [
     (
         "bend(",
@@ -98,7 +98,7 @@ fn first_count(body: &str) -> Option<String> {
     rest.split_once(" {").map(|(count, _)| count.to_owned())
 }
 
-/// Whether a tensor is accessed, and only by column tiles. A task whose tiles have all columns can't take a tensor of any
+/// Returns whether a body accesses a tensor, and only by column tiles. A task whose tiles have all columns can't take a tensor of any
 /// width.
 fn is_cut(body: &str, tensor: &str) -> bool {
     let arguments = body.split('&').map(|text| text.trim_start_matches("mut "));
@@ -106,13 +106,13 @@ fn is_cut(body: &str, tensor: &str) -> bool {
     accesses.peek().is_some() && accesses.all(|text| text.contains(".cols("))
 }
 
-/// Some of the statements, as a separate taskflow.
+/// Some of the statements, which become a separate taskflow.
 struct Part<'a> {
     layer: &'a Layer,
     text: String,
-    /// Its arguments: name, and whether it writes the argument.
+    /// The arguments of its call: name, and whether the taskflow writes it.
     takes: Vec<(&'a str, bool)>,
-    /// The arguments for its const parameters, with the brackets.
+    /// The arguments for its const parameters, including the angle brackets.
     constants: String,
 }
 
@@ -177,7 +177,7 @@ impl<'a> Part<'a> {
     }
 }
 
-/// The text of a function that runs the taskflow as Rust and as a kernel, in a module `name`.
+/// The text of a function that runs the taskflow as Rust and as a kernel, for a module called `name`.
 pub(crate) fn check(layer: &Layer, name: &str) -> String {
     let mut given = String::new();
     let (mut outputs, mut written) = (String::new(), 0);

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-/// The loops that choose the rows of calls, each with the maximum number of rows of a tile.
+/// The loops that choose the rows of calls. The number of a variant is the maximum number of rows of a tile.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Space {
     Blocks(usize),
@@ -20,7 +20,7 @@ pub(crate) struct Call {
     pub(crate) text: String,
     /// The names of loop variables, each with its number of tiles.
     pub(crate) ranges: Vec<(&'static str, usize)>,
-    /// Whether the first range is written out, call by call.
+    /// Whether the first range is written as separate calls instead of a loop.
     pub(crate) unrolled: bool,
 }
 
@@ -50,7 +50,7 @@ pub(crate) struct Nest {
 }
 
 impl Nest {
-    /// Its text; `route` has the methods that loops run over, `tokens` is a tensor of tokens.
+    /// The text of the loops. `route` has the methods that the loops iterate over, and `tokens` is a tensor of tokens.
     pub(crate) fn text(&self, route: &str, tokens: &str, indent: &str) -> String {
         let loops = match self.space {
             Space::Blocks(block) => vec!["r in ep".to_owned(), format!("t in {route}.token_blocks::<{block}>(r)")],

@@ -9,7 +9,7 @@ use fastrand::Rng;
 use std::fmt::Write as _;
 
 impl Layer {
-    /// A task over blocks of tokens. Blocks of two tasks seldom nest.
+    /// Adds a task on blocks of tokens. The blocks of two tasks rarely nest.
     pub(crate) fn of_tokens(&mut self, rng: &mut Rng) {
         let block = one_of(rng, &[1, 3, 4, 9]);
         let space = if self.makes_route { Space::EarlyBlocks(block) } else { Space::Blocks(block) };
@@ -63,7 +63,7 @@ impl Layer {
         self.task("comm_put", &format!("from: &{tile}, to: &mut {tile}"), "        to.put(from);\n")
     }
 
-    /// A task on rows of experts.
+    /// Adds a task on rows of experts.
     pub(crate) fn of_rows(&mut self, rng: &mut Rng) {
         let height = one_of(rng, &[3, 4, 8, 16]);
         match rng.usize(..9) {
@@ -77,7 +77,8 @@ impl Layer {
         }
     }
 
-    /// A vector task on tiles of `height` rows. With `sum`, it takes the slots of each token in addition: a tensor of slots, and of weights.
+    /// Adds a vector task on tiles of `height` rows. With `sum`, it also takes the slots of each token: a tensor of slots, and optionally
+    /// one of weights.
     fn vector(&mut self, rng: &mut Rng, space: Space, rows: Rows, height: usize, sum: Option<(usize, Option<usize>)>) {
         let base = match sum {
             Some((slots, _)) => slots,
@@ -159,7 +160,7 @@ impl Layer {
         self.call(rng, space, format!("{task}({});", arguments.trim_end_matches(", ")), ranges);
     }
 
-    /// A product of rows with weights, or the sum of two.
+    /// Adds a product of rows with weights, or the sum of two such products.
     fn product(&mut self, rng: &mut Rng, space: Space, rows: Rows, height: usize) {
         let Some(first) = self.pick(rng, rows, None) else { return };
         let (row, matrix, kind) = match rows {
@@ -202,7 +203,7 @@ impl Layer {
         self.call(rng, space, format!("{task}({arguments});"), vec![("n", width.div_ceil(tile))]);
     }
 
-    /// A product over all rows of an expert.
+    /// Adds a product over all rows of an expert.
     fn gradient(&mut self, rng: &mut Rng) {
         let Some(left) = self.pick(rng, Rows::Received, Some(Element::FACTORS)) else { return };
         let of = self.tensors[left].element;
@@ -254,7 +255,7 @@ impl Layer {
     }
 }
 
-/// The number of rows of a tensor in which a matrix with `rows` rows may be one of several, and the accessor that names the matrix.
+/// The number of rows of a tensor that may consist of several matrices with `rows` rows each, and the accessor for the matrix.
 fn stacked(rng: &mut Rng, rows: usize) -> (usize, String) {
     if !once_in(rng, 3) {
         return (rows, String::new());
@@ -263,7 +264,7 @@ fn stacked(rng: &mut Rng, rows: usize) -> (usize, String) {
     ((before + 1) * rows + after, format!(".tile::<{rows}>({before})"))
 }
 
-/// Like the function above, for a single row of a matrix, or of a part of it. A matrix of a rank is `cut` by rows if it isn't by columns.
+/// Like [`stacked`], for a single row of a matrix or of a part of it. If a rank's matrix is not `cut` by columns, it is cut by rows.
 fn one_row(rng: &mut Rng, cut: bool) -> (usize, String) {
     let (part, row) = (rng.usize(..3), rng.usize(..3));
     match rng.usize(..4) {

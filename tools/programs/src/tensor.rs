@@ -6,24 +6,24 @@ use fastrand::Rng;
 /// The kind of a tensor's rows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Rows {
-    /// One for each token of the rank.
+    /// One row for each token of the rank.
     Tokens,
-    /// One for each (token, k) of the rank.
+    /// One row for each (token, k) of the rank.
     Slots,
-    /// One for each (token, k) that the rank receives.
+    /// One row for each (token, k) that the rank receives.
     Received,
-    /// One for each token that the rank receives.
+    /// One row for each token that the rank receives.
     Once,
 }
 
 /// The origin of a tensor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Origin {
-    /// A parameter that is read.
+    /// A parameter that the taskflow reads.
     Given,
-    /// A tensor that the taskflow makes; peers write it or not.
+    /// A tensor that the taskflow creates. `by_peers` says whether peers write it.
     Made { by_peers: bool },
-    /// A parameter that is written; peers write it or not.
+    /// A parameter that the taskflow writes. `by_peers` says whether peers write it.
     Returned { by_peers: bool },
 }
 
@@ -36,7 +36,7 @@ pub(crate) enum Element {
 }
 
 impl Element {
-    /// Element types of products that contract rows. Products along columns take all types.
+    /// Element types for products that contract rows. Products along columns support all types.
     pub(crate) const FACTORS: &[Self] = &[Self::Bf16, Self::F16];
 
     pub(crate) const fn name(self) -> &'static str {
@@ -52,7 +52,7 @@ impl Element {
     }
 }
 
-/// A tensor with one row for each of what `rows` says.
+/// A tensor; `rows` says what its rows are.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Tensor {
     pub(crate) name: String,
@@ -60,12 +60,12 @@ pub(crate) struct Tensor {
     pub(crate) element: Element,
     pub(crate) columns: usize,
     pub(crate) origin: Origin,
-    /// Whether some call reads it.
+    /// Whether a call reads it.
     pub(crate) read: bool,
 }
 
 impl Tensor {
-    /// The type of a parameter.
+    /// The parameter type for the tensor.
     pub(crate) fn parameter(&self) -> String {
         let kind = match self.rows {
             Rows::Tokens => "Tensor",
@@ -76,7 +76,7 @@ impl Tensor {
         format!("PerRank<{kind}<{}, {}>>", self.element.name(), self.columns)
     }
 
-    /// The call that makes it; `what` stands for the route, or for a tensor of tokens.
+    /// The call that creates the tensor; `what` is the expression for the route, or for a tensor of tokens.
     pub(crate) fn constructor(&self, by_peers: bool, what: &str) -> String {
         let constructor = match (self.rows, by_peers) {
             (Rows::Tokens, _) => "tokens",
@@ -89,7 +89,7 @@ impl Tensor {
     }
 }
 
-/// A tensor of experts' matrices, or a matrix of a rank, that a task reads or writes.
+/// A tensor of experts' matrices, or a matrix of a rank, which a task reads or writes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Weights {
     pub(crate) name: String,
@@ -99,7 +99,7 @@ pub(crate) struct Weights {
     pub(crate) kind: WeightsKind,
 }
 
-/// The owner of the matrices, and whether they are an output.
+/// Tells whether each expert or the rank has a matrix, and whether the matrices are an output.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum WeightsKind {
     Experts,

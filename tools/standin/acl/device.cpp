@@ -1,4 +1,4 @@
-// Initialisation, devices, errors, the log of calls.
+// Initialisation, devices, errors, and the log of calls.
 #include "state.h"
 
 #include <cstdio>
@@ -8,7 +8,7 @@
 namespace standin {
 
 State &state() {
-    // Never destroyed: threads of streams may outlive main.
+    // Never destroyed, because threads of streams may outlive main.
     static State *all = new State;
     return *all;
 }
@@ -29,7 +29,7 @@ int &current_device() {
     return device;
 }
 
-// An assumption, by the name of the probe of hpmoe-doctor that finds it broken.
+// An assumption, with the name of the probe of hpmoe-doctor that detects when it is broken.
 struct Assumption {
     const char *name;
     uint32_t number;
@@ -159,7 +159,7 @@ aclError aclrtGetDevice(int32_t *device) {
     return ended("aclrtGetDevice", ACL_SUCCESS);
 }
 
-// The state is left as it is: other parts of the process may go on.
+// Leaves the state unchanged, because other parts of the process may still use it.
 aclError aclFinalize() { return ended("aclFinalize", state().initialized ? ACL_SUCCESS : NOT_INITIALIZED); }
 
 aclError aclrtResetDevice(int32_t device) {
@@ -189,7 +189,7 @@ aclError aclrtSetCurrentContext(aclrtContext context) {
 
 const char *aclrtGetSocName() { return chip(); }
 
-// The number of the superpod that a device is in: its entry of HPMOE_STANDIN_PODS, or 0 if it has none.
+// The number of the superpod that a device belongs to: its entry in HPMOE_STANDIN_PODS, or 0 if there is none.
 static int64_t superpod(uint32_t device) {
     const char *at = std::getenv("HPMOE_STANDIN_PODS");
     for (; at != nullptr && device > 0; --device) {

@@ -5,13 +5,13 @@
 
 namespace standin {
 
-// The mode that a thread has chosen for itself.
+// The capture mode that a thread has set for itself.
 static aclmdlRICaptureMode &mode_of_thread() {
     thread_local aclmdlRICaptureMode mode = ACL_MODEL_RI_CAPTURE_MODE_GLOBAL;
     return mode;
 }
 
-// Number of captures that this thread has begun and that have not ended.
+// Number of captures that this thread has begun and that have not ended yet.
 static int &begun() {
     thread_local int captures = 0;
     return captures;
@@ -48,7 +48,7 @@ int wait_captured(Stream &stream, const Event &event) {
         stream.graph = recorded.graph;
         stream.graph->streams[&stream] = 0;
     } else if (&recorded != &stream && stream.graph->streams[&recorded] == event.place) {
-        // From now on, this stream's work comes after all work of the recorded stream.
+        // From now on, new work of this stream follows all work of the recorded stream.
         stream.graph->streams[&recorded] = 0;
         stream.graph->streams[&stream] += 1;
     }

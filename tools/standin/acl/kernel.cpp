@@ -1,4 +1,4 @@
-// Kernels: loading, and launches on the host's AscendC.
+// Kernels: loads, and launches on the host's AscendC.
 #include "state.h"
 
 #include <atomic>
@@ -36,8 +36,8 @@ static int start_of(const aclrtLaunchKernelCfg *cfg, Start &start) {
     return ACL_SUCCESS;
 }
 
-// Takes the cores of a launch. A launch that does not ask for all cores at the same time would get only those that are free, and those would
-// wait for the others: it never ends.
+// Takes the cores of a launch. A launch that does not ask for all cores at the same time would get only those that are
+// free. These would wait for the others, so the launch would never end.
 static bool take_cores(std::unique_lock<std::mutex> &lock, Device &device, uint32_t blocks, const Start &start) {
     const auto free = [&] { return device.busy_cores + blocks <= matrix_cores(); };
     if (!start.batch && !free()) {
@@ -49,7 +49,7 @@ static bool take_cores(std::unique_lock<std::mutex> &lock, Device &device, uint3
     return true;
 }
 
-// Ends all running kernels if one of them exceeds its time limit.
+// Ends all running kernels if a kernel exceeds its time limit.
 class Watchdog {
   public:
     explicit Watchdog(std::chrono::seconds limit)
@@ -61,7 +61,7 @@ class Watchdog {
               }
           }) {}
 
-    // Called when the kernel is over. Returns whether the watchdog has ended it.
+    // Called when the kernel has ended. Returns whether the watchdog has ended it.
     bool end() {
         {
             std::lock_guard<std::mutex> lock(mutex_);
@@ -80,14 +80,14 @@ class Watchdog {
     std::thread thread_; // last, because it uses the members above
 };
 
-// The error that kernels of a device end with, for tests: `device:error`.
+// The error that kernels of a device end with, for tests. The environment variable has the form `device:error`.
 static int fault(int device) {
     const char *set = std::getenv("HPMOE_STANDIN_FAULT");
     const char *colon = set != nullptr ? std::strchr(set, ':') : nullptr;
     return colon != nullptr && std::atoi(set) == device ? std::atoi(colon + 1) : ACL_SUCCESS;
 }
 
-// Memory of other processes that a kernel may write. Its mapping here is invalid once its process has ended.
+// Memory of other processes that a kernel may write. If its process has ended, its mapping is invalid.
 struct Peers {
     std::map<uint32_t, const Memory *> memory; // by device
     std::atomic<bool> gone{false};
@@ -177,9 +177,9 @@ static int run(const Function &function, uint32_t blocks, const Start &start, in
     return ended("kernel", result.code == HPMOE_HOST_OK ? ACL_SUCCESS : CORE_EXCEPTION, result.message);
 }
 
-// The fault of the options of a load, or null: each option may be given once, and the magic number is mandatory.
+// The error in the options of a load, or null. Each option may be given only once, and the magic number is required.
 static const char *wrong_options(const aclrtBinaryLoadOptions *options) {
-    constexpr int LAZY = 1; // whether the object goes to the device when it is first used
+    constexpr int LAZY = 1; // whether the object is loaded on the device at its first use
     bool seen[3] = {};
     for (size_t i = 0; options != nullptr && i < options->numOpt; ++i) {
         const aclrtBinaryLoadOption &option = options->options[i];
@@ -201,8 +201,8 @@ static const char *wrong_options(const aclrtBinaryLoadOptions *options) {
     return seen[ACL_RT_BINARY_LOAD_OPT_MAGIC] ? nullptr : "no magic number";
 }
 
-// Gives an NPU's object the ELF header of a library for this machine: the stand-in's linker has made it from such a library. Returns the
-// expected kind of object if it is of another kind, else null.
+// Gives an NPU's object the ELF header of a library for this machine, because the stand-in's linker has made it from
+// such a library. If the object is of another kind, returns the expected kind; otherwise, returns null.
 static const char *made_loadable(std::vector<unsigned char> &image) {
     Elf64_Ehdr head;
     std::memcpy(&head, image.data(), sizeof head);
@@ -330,7 +330,8 @@ aclError aclrtLaunchKernelWithHostArgs(aclrtFuncHandle handle, uint32_t blocks, 
     }
     uint64_t given[2] = {};
     std::memcpy(given, arguments, bytes);
-    // A kernel takes the first argument. An object that expected the address for flags between cores first would take the second.
+    // A kernel takes the first argument. An object that expects the address for flags between cores first would take
+    // the second argument.
     const uint64_t argument = given[broken() == FIRST_ARGUMENT ? 1 : 0];
     std::lock_guard<std::mutex> lock(state().mutex);
     const auto function = state().functions.find(static_cast<Function *>(handle));

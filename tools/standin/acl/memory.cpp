@@ -90,7 +90,8 @@ aclError aclrtMalloc(void **address, size_t bytes, aclrtMemMallocPolicy) {
     if (bytes > setting("HPMOE_STANDIN_MEMORY", UINT64_MAX)) {
         return ended("aclrtMalloc", OUT_OF_MEMORY, std::to_string(bytes) + " bytes");
     }
-    // Starts one page later than the system would, so that code that relies on more than a page's alignment fails.
+    // The memory starts one page later than the system would place it, so that code that relies on more than page
+    // alignment fails.
     void *mapped = mmap(nullptr, pages(bytes) + HUGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (mapped == MAP_FAILED) {
         return ended("aclrtMalloc", OUT_OF_MEMORY, std::to_string(bytes) + " bytes");
@@ -146,7 +147,8 @@ aclError aclrtMemcpy(void *to, size_t room, const void *from, size_t bytes, aclr
     return error != ACL_SUCCESS ? error : ended("aclrtMemcpy", ACL_SUCCESS, std::to_string(bytes) + " bytes");
 }
 
-// Whether a stream's copies reach memory: of its own device, or of a peer whose memory the device may access.
+// Whether a stream's copies can access memory: memory of the stream's own device, or of a peer that the device may
+// access.
 static bool reaches(const Stream &stream, const Memory *memory) {
     return memory != nullptr &&
            (memory->device == stream.device || state().devices[stream.device].peers.count(memory->device) != 0);
@@ -186,7 +188,7 @@ aclError aclrtMemcpyAsync(void *to, size_t room, const void *from, size_t bytes,
     enqueue(handle, [=] { return copy("aclrtMemcpyAsync", target, source, bytes); });
     lock.unlock();
     ended(call, ACL_SUCCESS, std::to_string(bytes) + (pageable ? " bytes, not pinned, " : " bytes, ") + named(handle));
-    // With memory that is not pinned, the call returns after the copy is done.
+    // With memory that is not pinned, the call returns only after the copy is done.
     return pageable ? aclrtSynchronizeStream(handle) : ACL_SUCCESS;
 }
 

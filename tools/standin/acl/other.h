@@ -1,4 +1,5 @@
-// Calls of CANN's runtime library that other code in the process makes, but not hpmoe. Names, numbers and layouts are the library's.
+// Calls of CANN's runtime library that hpmoe does not make, but other code in the process does. Names, numbers and
+// layouts are the library's.
 #pragma once
 
 #include "acl.h"

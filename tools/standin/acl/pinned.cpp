@@ -1,4 +1,4 @@
-// Memory of the host that copies on streams read.
+// Host memory that copies on streams read.
 #include "state.h"
 
 #include <sys/mman.h>

@@ -1,4 +1,4 @@
-// Physical memory, its addresses, and its names in other processes.
+// Physical memory, its mapping to addresses, and its names for other processes.
 #include "state.h"
 
 #include <cstdio>
@@ -14,7 +14,7 @@ namespace standin {
 
 constexpr size_t LARGE_PAGE = 2 << 20;
 
-// Contents of a fabric handle here: the place of the file, and its size and number, which identify it.
+// Contents of a fabric handle in the stand-in: the location of the file, and its size and number, which identify it.
 struct FabricName {
     char kind[8];
     int64_t process;

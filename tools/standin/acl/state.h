@@ -25,7 +25,7 @@ constexpr int DEVICES = 8;
 
 constexpr size_t PAGE = 4096;
 
-// Bytes, rounded up to whole pages.
+// Number of bytes, rounded up to whole pages.
 constexpr size_t pages(size_t bytes) { return (bytes + PAGE - 1) / PAGE * PAGE; }
 
 // The library's error numbers.
@@ -55,13 +55,13 @@ struct Physical {
     int file;
     size_t bytes;
     int device;
-    int owner = -1; // of imported memory, the process that it belongs to
+    int owner = -1; // for imported memory, the process that it belongs to
     bool mapped = false;
 
     bool imported() const { return owner >= 0; }
 };
 
-// Memory of a device. Only copies and kernels can read or write it: any other access faults.
+// Memory of a device. Only copies and kernels can access it: any other access faults.
 struct Memory {
     std::byte *base;
     size_t bytes;
@@ -72,15 +72,15 @@ struct Memory {
 
 struct Stream;
 
-// Memory of the host that copies on streams read. The memory is write-protected until the host knows that the last of these copies is done,
-// because it has waited for the stream, or for an event after the copy.
+// Host memory that copies on streams read. The memory is write-protected until the host knows that the last of these
+// copies is done, because the host has waited for the stream, or for an event after the copy.
 struct Pinned {
     std::byte *base;
     size_t bytes;
-    std::map<Stream *, uint64_t> copies; // by stream: the place of the last copy that reads this memory
+    std::map<Stream *, uint64_t> copies; // per stream, the place of the last copy that reads it
 };
 
-// A kernel that was loaded.
+// A loaded kernel.
 struct Binary {
     void *library;
     int file;
@@ -95,38 +95,39 @@ struct Function {
 // Work that was put on streams while they were captured, in order.
 struct Graph {
     std::vector<std::function<int()>> work;
-    // Captured streams, each with its number of tasks that the first stream does not wait for yet. Empty after the capture has ended.
+    // Captured streams, each with its number of tasks that the first stream does not wait for yet. Empty once the
+    // capture has ended.
     std::map<Stream *, uint64_t> streams;
-    Stream *first = nullptr; // where the capture began
+    Stream *first = nullptr; // the stream on which the capture began
     uint64_t number = 0;     // number of the capture, from 1
     aclmdlRICaptureMode mode = ACL_MODEL_RI_CAPTURE_MODE_GLOBAL;
 };
 
-// Records that something has been done on a stream.
+// Records the progress of a stream.
 struct Event {
-    uint64_t recorded = 0;    // calls of RecordEvent
-    uint64_t reached = 0;     // number of these calls that a stream has reached
+    uint64_t recorded = 0;    // number of calls of RecordEvent
+    uint64_t reached = 0;     // number of the last of these calls that a stream has reached
     Stream *stream = nullptr; // stream of the last call
     uint64_t place = 0;       // place of the last call on that stream
     uint64_t captured = 0;    // number of the capture that the last call was part of, or 0
     std::chrono::steady_clock::time_point time;
 };
 
-// Work that a thread of the stream runs in order.
+// Work that a thread runs in order.
 struct Stream {
     int device;
     std::deque<std::function<int()>> work;
     bool busy = false;
     bool ends = false;
-    uint64_t places = 0;          // amount of work ever put on the stream
-    std::shared_ptr<Graph> graph; // while the stream is captured, takes the work that is put on it
-    int error = 0;                // first error; no work runs after it
+    uint64_t places = 0;          // number of tasks ever put on the stream
+    std::shared_ptr<Graph> graph; // during a capture, gets the work that is put on the stream
+    int error = 0;                // first error; no work runs after an error
     std::thread thread;
 };
 
 struct Device {
     uint32_t busy_cores = 0; // matrix cores, with two vector cores each
-    std::set<int> peers;     // devices whose memory its kernels may access
+    std::set<int> peers;     // devices whose memory the device's kernels may access
 };
 
 struct State {
@@ -152,32 +153,32 @@ struct State {
 
 State &state();
 
-// A number that the environment sets, for tests.
+// A number from an environment variable, for tests.
 uint64_t setting(const char *name, uint64_t otherwise);
 
-// Matrix cores of each device.
+// Number of matrix cores of each device.
 uint32_t matrix_cores();
 
-// The assumption about devices that the environment asks to break: HPMOE_HOST_BREAK_..., or one of these.
+// The assumption about devices that an environment variable asks to break: HPMOE_HOST_BREAK_..., or one of these.
 enum Broken : uint32_t { NOTHING = 0, FIRST_ARGUMENT = 100, VECTOR_CORES = 101, REACH = 102, UNKNOWN = 103 };
 uint32_t broken();
 
 // The name of the chip.
 const char *chip();
 
-// Whether the environment asks for a call to be refused: `export` or `import`.
+// Whether an environment variable asks that a call be refused: `export` or `import`.
 bool refused(const char *what);
 
 // The device that this thread has set, or -1.
 int &current_device();
 
-// Logs a call and its result in the file that the environment names, and keeps the text of an error.
+// Logs a call and its result in the file that an environment variable names, and keeps the error message.
 int ended(const char *call, int error, const std::string &why = {});
 
-// The memory that holds these bytes, or null.
+// The memory that contains these bytes, or null.
 Memory *memory_of(const void *address, size_t bytes);
 
-// The pinned memory that holds these bytes, or null.
+// The pinned memory that contains these bytes, or null.
 Pinned *pinned_of(const void *address, size_t bytes);
 
 // Makes the contents of a fabric handle, which names physical memory of this process for other processes.
@@ -189,25 +190,26 @@ int physical_named(const void *name, aclrtDrvMemHandle *handle);
 // Whether memory is gone, because the process that it belongs to has ended.
 bool is_gone(const Memory &memory);
 
-// Allow reads and writes of memory, and forbid them again. With the lock held.
+// Permit and forbid accesses to memory. The lock must be held.
 void open(Memory &memory);
 void close(Memory &memory);
 
-// Called when the host learns that a stream has passed a place: pinned memory that only copies before that place read can be written again.
-// With the lock held.
+// Called when the host learns that a stream has passed a place. Pinned memory can be written again if only copies
+// before that place read it. The lock must be held.
 void learned(Stream *stream, uint64_t place);
 
-// Name of a stream for the log.
+// The name of a stream in the log.
 std::string named(aclrtStream stream);
 
-// Adds work to a stream or, during a capture of the stream, to the captured graph. Returns false if there is no such stream. With the lock
-// held.
+// Adds work to a stream or, during a capture of the stream, to the captured graph. Returns false if there is no such
+// stream. The lock must be held.
 bool enqueue(aclrtStream stream, std::function<int()> work);
 
-// Makes a stream wait for an event of a capture: a stream of that capture, or one that joins the capture by this call. With the lock held.
+// Makes a stream wait for an event of a capture. The stream is part of that capture, or joins it by this call. The lock
+// must be held.
 int wait_captured(Stream &stream, const Event &event);
 
-// Whether a capture forbids this thread to make synchronous calls. With the lock held.
+// Whether a capture forbids synchronous calls on this thread. The lock must be held.
 bool forbidden();
 
 } // namespace standin

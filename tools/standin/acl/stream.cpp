@@ -107,7 +107,7 @@ static int create_stream(const char *call, aclrtStream *handle) {
     return ended(call, ACL_SUCCESS);
 }
 
-// Flags of events: streams wait for the event, the host reads the progress, the event has a time.
+// Flags of events: streams can wait for the event, the host can query it, and it records a time.
 constexpr uint32_t EVENT_FLAGS = ACL_EVENT_SYNC | 2 | 8;
 
 } // namespace standin
@@ -245,7 +245,7 @@ aclError aclrtRecordEvent(aclrtEvent handle, aclrtStream stream) {
     event->stream = recording;
     event->captured = recording->graph != nullptr ? recording->graph->number : 0;
     if (recording->graph != nullptr) {
-        // Captured work runs in the order of its capture, so no stream needs to wait.
+        // Captured work runs in the order of the capture, so no stream needs to wait.
         event->place = recording->graph->streams[recording];
         return ended("aclrtRecordEvent", ACL_SUCCESS, named(stream) + ", captured");
     }

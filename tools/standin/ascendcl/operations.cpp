@@ -1,4 +1,4 @@
-// Tensors, and the only operation here: the conversion of f32 to bf16.
+// Tensors, and the only operation of the stand-in: the conversion of f32 to bf16.
 #include "ascendcl.h"
 #include "state.h"
 
@@ -27,7 +27,7 @@ static uint16_t rounded(uint32_t bits) {
     return static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
-// Runs on the stream's thread. Both addresses are in memory of the stream's device.
+// Runs on the stream's thread. Both addresses are in the memory of the stream's device.
 static int convert(const void *from, void *to, size_t elements) {
     std::unique_lock<std::mutex> lock(state().mutex);
     Memory *source = memory_of(from, 4 * elements), *target = memory_of(to, 2 * elements);

@@ -1,4 +1,5 @@
-// Calls that do nothing and succeed: settings, logs and profiles, and symbols that PyTorch's backend looks up when it is loaded.
+// Calls that do nothing and succeed: settings, logs, profiles, and symbols that PyTorch's backend looks up when it is
+// loaded.
 
 #define NOTHING(name)                                                                                                  \
     extern "C" int name() { return 0; }
@@ -40,7 +41,7 @@ NOTHING(MsprofReportApi)
 NOTHING(MsprofReportCompactInfo)
 NOTHING(MsprofSysCycleTime)
 
-// Needed when the backend is loaded, and not called by the tests.
+// Symbols that are needed when the backend is loaded, but that the tests do not call.
 NOTHING(aclrtDeviceGetBareTgid)
 NOTHING(aclrtGetFunctionAddr)
 NOTHING(aclrtMemExportToShareableHandle)

@@ -1,4 +1,4 @@
-// The calls of CANN's SHMEM library that the runtime makes, on the devices of the stand-in.
+// The calls of CANN's SHMEM library that the runtime makes, implemented on the devices of the stand-in.
 #include "aclshmem.h"
 #include "state.h"
 #include "store.h"
@@ -11,7 +11,7 @@ namespace standin::shmem {
 constexpr size_t LARGE_PAGE = 2 << 20;
 constexpr uint64_t MOST_BYTES = 40ULL << 30;
 constexpr int32_t MOST_PROCESSES = 16384;
-// Bytes that the library adds to a heap for itself.
+// Number of bytes that the library adds to a heap for itself.
 constexpr size_t ITS_OWN = 6 << 20;
 
 // The library's error numbers.
@@ -32,8 +32,8 @@ struct Library {
     bool initialized = false;
     int process = -1;
     int processes = -1;
-    size_t bytes = 0;               // bytes of each heap
-    std::map<size_t, size_t> taken; // allocations in all heaps: the begin and the end of each
+    size_t bytes = 0;               // size of each heap
+    std::map<size_t, size_t> taken; // allocations, the same in all heaps: begin and end of each
     std::vector<std::byte *> heaps; // addresses in this process
     std::vector<aclrtDrvMemHandle> physical;
 };
@@ -60,7 +60,7 @@ static bool map(Library &all, int process, aclrtDrvMemHandle physical) {
     return true;
 }
 
-// Makes the heap of this process and maps those of the others.
+// Allocates the heap of this process, and maps those of the others.
 static int make_heaps(Library &all) {
     aclrtPhysicalMemProp what = {};
     what.memAttr = ACL_HBM_MEM_HUGE;
@@ -102,7 +102,7 @@ static void drop_heaps(Library &all) {
     all.heaps.clear();
 }
 
-// The requirement that the attributes don't meet, in words; empty if there is none.
+// A message about a requirement that the attributes don't meet; empty if there is none.
 static std::string wrong(const aclshmemx_init_attr_t &attributes) {
     const aclshmem_init_optional_attr_t &option = attributes.option_attr;
     if (attributes.my_pe < 0 || attributes.my_pe >= attributes.n_pes || attributes.n_pes > MOST_PROCESSES) {
@@ -124,7 +124,7 @@ static std::string wrong(const aclshmemx_init_attr_t &attributes) {
     return "";
 }
 
-// The first place between allocations that has room, or one after all of them.
+// The first place between allocations with enough room, or the place after all of them.
 static size_t free_place(const Library &all, size_t alignment, size_t bytes) {
     size_t at = 0;
     for (const auto &[begin, end] : all.taken) {
@@ -208,7 +208,7 @@ void *aclshmem_align(size_t alignment, size_t bytes) {
         ended(call, NOT_BEGUN, "aclshmemx_init_attr before");
         return nullptr;
     }
-    // All processes reach this exchange, whatever they ask for.
+    // All processes take part in this exchange, whatever size they ask for.
     std::vector<std::string> texts;
     const std::string mine = std::to_string(alignment) + ", " + std::to_string(bytes) + " bytes";
     if (!all.store.gather(mine, texts)) {

@@ -14,7 +14,7 @@ namespace standin::shmem {
 
 using Clock = std::chrono::steady_clock;
 
-// Waits until a socket can be read, or written. False when the time is over.
+// Waits until a socket can be read or written. Returns false if the deadline has passed.
 static bool ready(int socket, short events, Clock::time_point deadline) {
     pollfd wanted = {socket, events, 0};
     const auto rest = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();

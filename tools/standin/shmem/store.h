@@ -12,11 +12,12 @@ class Store {
   public:
     ~Store() { end(); }
 
-    // Joins the processes at an address, "tcp://1.2.3.4:5678". Process 0 listens on `socket` if it is a socket. Returns an error in words.
+    // Joins the processes at an address, "tcp://1.2.3.4:5678". Process 0 listens on `socket` if it is a socket. Returns
+    // the requirement that is not met, or "".
     std::string begin(int process, int processes, const char *address, int socket, uint32_t seconds);
 
-    // Collects the text that each process passes, in the order of the processes' numbers. All processes must call it. False if one is gone or
-    // late.
+    // Collects the text that each process passes, in the order of the processes' numbers. All processes must call it.
+    // Returns false if one has ended or is late.
     bool gather(const std::string &mine, std::vector<std::string> &all);
 
     void end();
@@ -30,7 +31,7 @@ class Store {
 
     int process_ = 0;
     uint32_t seconds_ = 0;
-    // In process 0, a connection to each other process; in another process, only one connection, to process 0.
+    // In process 0, a connection to each other process; in another process, only one, to process 0.
     std::vector<int> links_;
 };
 

@@ -1,8 +1,8 @@
 //! A stand-in for the CANN toolkit, for tests and for people without hardware.
 //!
-//! A folder that is laid out like the toolkit, with programs that take exactly the command lines that `hpmoe-build` issues and make
-//! objects with the contract of device objects. Their code is that of the host's AscendC. Nothing in `hpmoe-build` knows that it
-//! is there: it is found as CANN would be, by `ASCEND_HOME_PATH`.
+//! It is a folder with the same layout as the toolkit. Its programs take exactly the command lines that `hpmoe-build` issues, and make
+//! objects with the contract of device objects. The code in these objects is that of the host's AscendC. Nothing in `hpmoe-build` depends
+//! on the stand-in: it is found in the same way as CANN, by `ASCEND_HOME_PATH`.
 //!
 //! ```no_run
 //! hpmoe_standin::Toolkit::new("target/cann").install().unwrap();
@@ -17,26 +17,26 @@ use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-/// Programs of the toolkit, with their text.
+/// Names and texts of the toolkit's programs.
 const PROGRAMS: [(&str, &str); 3] = [
     ("bisheng", include_str!("../toolkit/bisheng")),
     ("ld.lld", include_str!("../toolkit/ld.lld")),
     ("msprof", include_str!("../toolkit/msprof")),
 ];
-/// Chips of the simulator of operators.
+/// Chips of the operator simulator.
 const SIMULATORS: [&str; 2] = ["Ascend310P3", "Ascend910B1"];
 
-/// The libraries that are implemented.
+/// The libraries that the stand-in implements.
 const LIBRARIES: [&str; 3] = ["libacl_rt.so", "libascendcl.so", "libshmem.so"];
-/// Libraries of CANN that are empty here: collective communication, the operator compiler, graphs, channels.
+/// Libraries of CANN that are empty in the stand-in: collective communication, the operator compiler, graphs, channels.
 const OTHER_LIBRARIES: [&str; 5] =
     ["libhccl.so", "libacl_op_compiler.so", "libge_runner.so", "libgraph.so", "libacl_tdt_channel.so"];
-/// Libraries in `devlib`, which programs are linked with on machines without a driver, and which do nothing.
+/// Libraries in `devlib`, which do nothing. Programs are linked with them on machines without a driver.
 const EMPTY_LIBRARIES: [&str; 2] = ["libascend_hal.so", "libacl_rt.so"];
-/// Empty folders that programs look for.
+/// Empty folders whose existence programs check.
 const FOLDERS: [&str; 3] = ["opp", "runtime", "compiler"];
 
-/// `e_machine` of objects for NPUs, their `e_flags` for Ascend A2 and A3, and `e_type` of objects that are linked or not.
+/// `e_machine` of objects for NPUs, their `e_flags` for Ascend A2 and A3, and `e_type` of linked and unlinked objects.
 const NPU: u16 = 0x1029;
 const A2_AND_A3: u32 = 0x94_0000;
 const EXECUTABLE: u16 = 2;
@@ -45,28 +45,27 @@ const RELOCATABLE: u16 = 1;
 /// A fault of the toolkit, for tests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fault {
-    /// Its compiler refuses the first line of the generated file that has this text.
+    /// The compiler refuses the first line of the generated file that contains this text.
     Refuses(&'static str),
-    /// Its objects have no code for these cores, `aic` or `aiv`.
+    /// Objects have no code for these cores, `aic` or `aiv`.
     Lacks(&'static str),
-    /// Its objects have this kernel type.
+    /// Objects have this kernel type.
     KernelType(u32),
-    /// Its objects have this ratio of matrix to vector cores.
+    /// Objects have this ratio of matrix to vector cores.
     Ratio(u16, u16),
-    /// One half of its kernels, `aic` or `aiv`, is empty: that half has no symbol, and the other half has the kernel type of
-    /// such a kernel.
+    /// One half of each kernel, `aic` or `aiv`, is empty: that half has no symbol, and the other half has the kernel type of such a kernel.
     Empty(&'static str),
-    /// Its kernels are for cores of one kind, with this kernel type: one section, and no symbols of halves.
+    /// Kernels are for cores of one kind, with this kernel type: objects have one section, and no symbols of halves.
     Alone(u32),
-    /// Its objects have this `e_machine`.
+    /// Objects have this `e_machine`.
     Machine(u16),
-    /// Its objects have these `e_flags`.
+    /// Objects have these `e_flags`.
     Chip(u32),
-    /// Its linker leaves objects unlinked.
+    /// The linker leaves objects unlinked.
     Unlinked,
-    /// It has no linker.
+    /// There is no linker.
     NoLinker,
-    /// It has no operator simulator.
+    /// There is no operator simulator.
     NoSimulator,
 }
 
@@ -79,7 +78,7 @@ pub struct Toolkit {
 }
 
 impl Toolkit {
-    /// A toolkit of CANN 9.1.0.
+    /// A toolkit of version CANN 9.1.0.
     #[must_use]
     pub fn new(folder: impl Into<PathBuf>) -> Self {
         Self { folder: folder.into(), version: "9.1.0".to_owned(), fault: None }
@@ -99,7 +98,7 @@ impl Toolkit {
         self
     }
 
-    /// The folder that `ASCEND_HOME_PATH` should name.
+    /// The folder, which is the value for `ASCEND_HOME_PATH`.
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
@@ -145,7 +144,7 @@ impl Toolkit {
         FOLDERS.iter().try_for_each(|folder| fs::create_dir_all(self.folder.join(folder)))
     }
 
-    /// The shell variables that the programs read. `contents` distinguishes implementations of AscendC.
+    /// The shell variables that the programs read. `contents` differs for different implementations of AscendC.
     fn settings(&self, contents: u64) -> String {
         let (mut refuses, mut lacks, mut kind, mut ratio) = ("", "", 4, String::new());
         let (mut machine, mut chip, mut linked) = (NPU, A2_AND_A3, EXECUTABLE);
@@ -192,12 +191,12 @@ impl Toolkit {
     }
 }
 
-/// Bytes as escapes that printf of the shell takes.
+/// Bytes as escape sequences for the shell's `printf`.
 fn escaped(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("\\x{byte:02x}")).collect()
 }
 
-/// A hash of all files below a folder.
+/// A hash of all files in a folder and its subfolders.
 fn hash_of(folder: &Path) -> io::Result<u64> {
     let mut paths = fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<PathBuf>>>()?;
     paths.sort();

@@ -1,4 +1,4 @@
-//! `hpmoe-standin FOLDER`: lays out a stand-in for the CANN toolkit.
+//! `hpmoe-standin FOLDER`: installs a stand-in for the CANN toolkit in a folder.
 
 use hpmoe_standin::Toolkit;
 use std::path::absolute;

@@ -11,11 +11,11 @@ use std::process::Command;
 use std::ptr::null_mut;
 use tempfile::TempDir;
 
-/// Set in the process that touches device memory; the value says how.
+/// Environment variable that makes this test process touch device memory; the value says how.
 const TOUCH: &str = "HPMOE_TEST_TOUCH";
 const SIGSEGV: i32 = 11;
 
-/// The library, initialised, with device 0 set.
+/// The initialised library, with device 0 set.
 struct Acl {
     library: Library,
     folder: TempDir,
@@ -108,7 +108,7 @@ impl Sender {
     }
 }
 
-/// The stream's thread runs code of the library, which must not be unloaded before it has ended.
+/// The stream's thread runs code of the library, so the library must not be unloaded before that thread has ended.
 impl Drop for Sender {
     fn drop(&mut self) {
         call!(self.acl, "aclrtDestroyStream", self.stream => *mut c_void);
@@ -164,7 +164,7 @@ fn objects_of_other_chips_and_unlinked_ones_are_not_loaded() {
     }
 }
 
-/// The attributes that CANN's SHMEM library is initialised with, as `aclshmem.h` of the runtime declares them.
+/// The attributes for initialising CANN's SHMEM library, as declared in the runtime's `aclshmem.h`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Attributes {

@@ -1,4 +1,5 @@
-//! The stand-in for programs other than hpmoe, as CANN documents it: names of libraries, copies on streams, options of loads, graphs.
+//! The stand-in for programs other than hpmoe, according to CANN's documentation: names of libraries, copies on streams, options of loads,
+//! graphs.
 
 mod calls;
 
@@ -19,7 +20,7 @@ const NOT_CAPTURED: c_int = 107_029;
 const MODE: c_int = 107_030;
 const UNSUPPORTED: c_int = 207_000;
 
-/// A capture on one thread forbids calls of others, and the process has one runtime library.
+/// A capture on one thread forbids calls of other threads, and the process has only one runtime library.
 static ALONE: Mutex<()> = Mutex::new(());
 
 /// A toolkit's library, and the folder that it is in.
@@ -29,7 +30,7 @@ struct Acl {
     _alone: MutexGuard<'static, ()>,
 }
 
-/// Makes a handle by a call that stores it through its first argument.
+/// Creates a handle by a call that stores it through its first argument.
 macro_rules! made {
     ($acl:expr, $name:literal $(, $value:expr => $type:ty)*) => {{
         let mut handle = null_mut::<c_void>();

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
 
-/// Set in the process that stands for a build script; the value says whether the script names the device itself.
+/// Environment variable that makes this test process act as a build script; the value says whether the script names the device itself.
 const BUILD: &str = "HPMOE_TEST_BUILD_SCRIPT";
 const KERNEL: &str = include_str!("../../../ui-tests/kernels/echo.rs");
 
@@ -46,7 +46,7 @@ impl Package {
         self.build_with(&[("HPMOE_DEVICE", "cann")])
     }
 
-    /// Runs [`a_build_script`] in a process of its own.
+    /// Runs [`a_build_script`] in a separate process.
     fn build_with(&self, variables: &[(&str, &str)]) -> Said {
         let mut command = Command::new(std::env::current_exe().unwrap());
         command.args(["--exact", "a_build_script", "--nocapture"]).current_dir(self.0.path());
@@ -71,14 +71,14 @@ impl Package {
         }
     }
 
-    /// The kernel's file with that ending, if there is exactly one. The list of the package's kernels is not one of them.
+    /// The kernel's generated file with the given ending, if there is exactly one. The list of the package's kernels does not count.
     fn made(&self, ending: &str) -> Option<PathBuf> {
         let mut files = self.files("out/hpmoe", ending);
         files.retain(|path| !path.ends_with("exports.rs"));
         (files.len() == 1).then(|| files.remove(0))
     }
 
-    /// The text of that file.
+    /// The text of the file that [`Self::made`] finds.
     fn text(&self, ending: &str) -> String {
         fs::read_to_string(self.made(ending).unwrap_or_else(|| panic!("there is no file {ending}"))).unwrap()
     }
@@ -94,7 +94,7 @@ impl Package {
     }
 }
 
-/// The build script of a [`Package`]; without one there is nothing to build.
+/// The build script of a [`Package`]. Does nothing in other processes.
 #[test]
 fn a_build_script() {
     let Ok(named) = std::env::var(BUILD) else { return };
@@ -302,7 +302,7 @@ HPMOE_INLINE void Zeros(const hpmoe::View<float> &y) {
 }
 ";
 
-/// A package whose task `sum` has an operator, declared with these further arguments.
+/// A package whose task `sum` has an operator, which is declared with the given additional arguments.
 fn with_operator(declared: &str) -> Package {
     let package = Package::new();
     let attribute = format!("#[aiv_task(external = \"ops/sum.h\"{declared})]");

@@ -1,4 +1,4 @@
-//! Changes around a package that make cargo run its build script again. Tested with cargo and a script that builds a kernel.
+//! Checks that changes around a package make cargo run its build script again. Uses cargo itself, and a script that builds a kernel.
 
 use hpmoe_standin::Toolkit;
 use std::fs::{self, File};
@@ -8,7 +8,7 @@ use std::process::Command;
 use std::time::{Duration, SystemTime};
 use tempfile::TempDir;
 
-/// Set in the process that stands for a build script.
+/// Environment variable that makes this test process act as a build script.
 const SCRIPT: &str = "HPMOE_TEST_WATCHED";
 const KERNEL: &str = include_str!("../../../ui-tests/kernels/echo.rs");
 const TARGET: &str = include_str!("../../../hpmoe-core/targets/ascend-a3.toml");
@@ -100,13 +100,13 @@ impl Package {
         self.0.path().join(name)
     }
 
-    /// Variables of each build that does not name others.
+    /// The default values of variables, for builds that do not set them.
     fn defaults(&self) -> [(&'static str, String); 3] {
         let path = |name: &str| self.path(name).to_str().unwrap().to_owned();
         [("ASCEND_HOME_PATH", path("cann")), ("HPMOE_DEVICE", "cann".to_owned()), ("HPMOE_OBJECTS", path("objects"))]
     }
 
-    /// Builds with these variables; whether cargo has run the build script, and whether the build was successful.
+    /// Builds with the given variables. Returns whether cargo ran the build script, and whether the build was successful.
     fn build(&self, variables: &[(&str, &str)]) -> (bool, bool) {
         let runs = || fs::read(self.path("runs")).map_or(0, |runs| runs.len());
         let before = runs();
@@ -130,7 +130,7 @@ impl Package {
         (runs() > before, output.status.success())
     }
 
-    /// Puts a file in place as `rsync` and archives do: whole, and with its old time stamp.
+    /// Replaces a file as `rsync` and archives do: in one step, and with its old time stamp.
     fn put(&self, name: &str, text: &str) {
         let (path, part) = (self.path(name), self.path("part"));
         fs::write(&part, text).unwrap();
@@ -146,7 +146,7 @@ impl Package {
 struct Input {
     file: &'static str,
     texts: [String; 2],
-    /// Whether kernels also build without the file.
+    /// Whether kernels can be built without the file.
     optional: bool,
 }
 

@@ -19,7 +19,8 @@ const fn model(name: &'static str, sizes: [u32; 4]) -> Model {
     Model { name, hidden, inter, experts, top_k }
 }
 
-/// The models, each with hidden size, intermediate size of an expert, experts, and experts of a token.
+/// The models, each with hidden size, intermediate size of an expert, number of experts, and number of experts per
+/// token.
 pub(crate) const MODELS: [Model; 7] = [
     model("Qwen3-235B", [4096, 1536, 128, 8]),
     model("Kimi-K2", [7168, 2048, 384, 8]),
@@ -31,11 +32,11 @@ pub(crate) const MODELS: [Model; 7] = [
 ];
 
 pub(crate) const DIRECTIONS: [Direction; 2] = [Direction::Forward, Direction::Backward];
-/// Tokens of a rank.
+/// Numbers of tokens per rank.
 pub(crate) const TOKENS: [u32; 6] = [16, 64, 256, 1024, 4096, 8192];
-/// Ranks of a group. A number that doesn't divide the experts is left out.
+/// Numbers of ranks in a group. For a model whose number of experts is no multiple of it, a number is left out.
 pub(crate) const RANKS: [u32; 4] = [2, 8, 32, 64];
-/// Nanoseconds of `sync.tile_overhead_ns`.
+/// Values of `sync.tile_overhead_ns`, in nanoseconds.
 pub(crate) const OVERHEADS: [u32; 2] = [200, 900];
 
 /// How tokens choose experts.
@@ -48,7 +49,7 @@ pub(crate) enum RoutingKind {
 
 pub(crate) const ROUTINGS: [RoutingKind; 3] = [RoutingKind::Balanced, RoutingKind::Zipf, RoutingKind::Drifting];
 
-/// The exponent of drawn routings, and a seed that no schedule is tuned on.
+/// The exponent of random routings, and a seed that is not used to tune schedules.
 const EXPONENT: f64 = 1.2;
 const SEED: u64 = 101;
 
@@ -73,15 +74,15 @@ impl RoutingKind {
 /// A layer of a model.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Layer {
-    /// The place of the model in the list.
+    /// Index of the model in [`MODELS`].
     pub(crate) model: usize,
     pub(crate) direction: Direction,
     pub(crate) tokens: u32,
-    /// Nanoseconds of a tile's overhead.
+    /// The overhead of a tile in nanoseconds.
     pub(crate) overhead: u32,
 }
 
-/// A layer whose tile sizes a build has chosen for a number of ranks, for every routing.
+/// A layer with a number of ranks. A build chooses its tile sizes once for all routings.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Build {
     pub(crate) layer: Layer,
@@ -114,7 +115,7 @@ impl Case {
     }
 }
 
-/// Words for model, pass, tokens, ranks, routing and tile overhead.
+/// Prints model, pass, tokens, ranks, routing and tile overhead.
 impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Layer { direction, tokens, overhead, .. } = self.layer;
@@ -138,12 +139,12 @@ pub(crate) fn all() -> impl Iterator<Item = Case> {
     })
 }
 
-/// The name of a case, as an example.
+/// The name of the first case, which serves as an example.
 pub(crate) fn example() -> String {
     all().next().map(|case| case.to_string()).unwrap_or_default()
 }
 
-/// The cases of each build. Builds that differ only in the overhead of a tile are together.
+/// The cases of each build. Builds that differ only in the overhead of a tile are grouped.
 pub(crate) fn by_build(cases: &[Case]) -> Vec<Vec<(Build, Vec<Case>)>> {
     let mut builds: BTreeMap<Build, Vec<Case>> = BTreeMap::new();
     for &case in cases {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// The columns of [`Figures`] in the table.
+/// The table's columns for [`Figures`].
 pub(crate) const COLUMNS: [&str; 9] = [
     "ours_us",
     "original_us",
@@ -15,20 +15,20 @@ pub(crate) const COLUMNS: [&str; 9] = [
     "overhead",
 ];
 
-/// The simulated times of a case in µs, and what matrix cores of `ours` do instead of work, in shares of their time.
+/// The simulated times of a case in µs, and the shares of the matrix cores' time in `ours` that are not work.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Figures {
     pub(crate) ours: f64,
     pub(crate) original: f64,
     pub(crate) serial: f64,
-    /// The latency that no order of the tiles of `ours` can beat.
+    /// The lower bound of the latency for any order of the tiles of `ours`.
     pub(crate) bound: f64,
-    /// Dependency, communication, contention, tail and overhead.
+    /// The shares for dependency, communication, contention, tail and overhead.
     pub(crate) idle: [f64; 5],
 }
 
 impl Figures {
-    /// The latency of the faster of both others divided by ours.
+    /// The latency of the faster of the two other policies, divided by the latency of `ours`.
     pub(crate) fn lead(&self) -> f64 {
         self.original.min(self.serial) / self.ours
     }
@@ -37,7 +37,7 @@ impl Figures {
         self.ours / self.bound
     }
 
-    /// The figures in the order of the columns, as they are written.
+    /// The figures in the order of the columns, separated by commas.
     pub(crate) fn written(&self) -> String {
         let Self { ours, original, serial, bound, idle } = self;
         let times = [ours, original, serial, bound].map(|time| format!("{time:.1}"));
@@ -45,7 +45,7 @@ impl Figures {
         times.into_iter().chain(idle).collect::<Vec<_>>().join(",")
     }
 
-    /// Reads what [`Self::written`] writes.
+    /// Parses the output of [`Self::written`].
     pub(crate) fn read(text: &str) -> Option<Self> {
         let values: Option<Vec<f64>> = text.split(',').map(|value| value.parse().ok()).collect();
         let &[ours, original, serial, bound, ref idle @ ..] = values.as_deref()? else { return None };

@@ -1,5 +1,5 @@
-//! Simulates the layers of current models in many sizes: our default schedule, the original's, and one operator after another.
-//! Writes a table, a picture and a page about them to docs/sweep.
+//! Simulates the layers of current models in many sizes: our default schedule, the original's, and one operator after another. Writes a
+//! table, a picture and a page about the results to docs/sweep.
 
 mod cases;
 mod figures;
@@ -48,7 +48,7 @@ struct Options {
     check: bool,
 }
 
-/// The folder for table, picture and page.
+/// The folder for the table, the picture and the page.
 const DOCS: &str = "docs/sweep";
 
 fn main() -> ExitCode {
@@ -62,7 +62,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Simulates and prints all cases without results; false if the files in docs are not current.
+/// Simulates and prints all cases that have no results. Returns false if the files in docs are not current.
 fn sweep(options: &Options) -> Result<bool, String> {
     let has_all = |case: &Case, words: &String| {
         words.split_whitespace().all(|word| case.to_string().split(' ').any(|part| part == word))
@@ -102,7 +102,7 @@ fn sweep(options: &Options) -> Result<bool, String> {
     )
 }
 
-/// Simulates cases, several builds at a time. Returns all cases, including those known before, and the number of simulated ones.
+/// Simulates cases, several builds in parallel. Returns all cases, including those known before, and the number of simulated ones.
 fn simulate(left: &[Case], options: &Options, results: Results) -> Result<(Rows, usize), String> {
     let style = ProgressStyle::with_template("{elapsed} {wide_bar} {pos}/{len} {msg}").expect("the template is right");
     let bar = ProgressBar::new(left.len() as u64).with_style(style);
@@ -137,7 +137,7 @@ fn simulate(left: &[Case], options: &Options, results: Results) -> Result<(Rows,
     Ok((results.into_inner().expect("no thread panics with it").rows, bar.position() as usize))
 }
 
-/// Writes the files, or says which of them are not current.
+/// Writes the files or, with `check`, reports which of them are not current.
 fn write_or_check(check: bool, files: &[(&str, String)]) -> Result<bool, String> {
     let mut current = true;
     for (name, content) in files {

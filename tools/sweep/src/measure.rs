@@ -20,16 +20,17 @@ use std::collections::BTreeMap;
 const FORWARD: &str = include_str!("../../../examples/moe_ffn.rs");
 const BACKWARD: &str = include_str!("../../../examples/moe_backward.rs");
 
-/// The times of serial execution in µs, by routing. Builds that differ only in the overhead of a tile share them: they don't depend on it.
+/// The times of serial execution in µs, by routing. They don't depend on the overhead of a tile, so builds that differ only in it share
+/// them.
 pub(crate) type SerialTimes = BTreeMap<RoutingKind, f64>;
 
-/// A layer with its default schedule, with tile sizes chosen for a number of ranks.
+/// A layer with its default schedule, and with tile sizes chosen for a number of ranks.
 pub(crate) struct LayerPlan {
     layer: Layer,
     target: Target,
     checked: CheckedGraph,
     schedule: ValidSchedule,
-    /// The type of the original's weight gradients, which equals ours.
+    /// The element type of the original's weight gradients, which is the same as ours.
     gradients: Written,
 }
 
@@ -42,8 +43,8 @@ impl LayerPlan {
         Ok(Self { layer, target, checked, schedule, gradients: Written::once(element, false) })
     }
 
-    /// Simulates a case of the layer. The original's time has the kernels before and after its own: permutation and sum over k. The host makes
-    /// the routing tables of all.
+    /// Simulates a case of the layer. The original's time includes the kernels before and after its own: permutation and sum over k. For
+    /// all policies, the routing tables are made by the host.
     pub(crate) fn figures(&self, case: &Case, serial_times: &mut SerialTimes) -> Result<Figures, String> {
         let (routing, shape, direction) = (case.routing(), case.shape(), self.layer.direction);
         let run = |workload: &dyn Workload| -> Result<Simulated, String> {
@@ -75,7 +76,7 @@ impl LayerPlan {
     }
 }
 
-/// The built-in target, on which the original does not poll.
+/// The built-in target, with an original that does not poll.
 fn target(overhead: u32) -> Result<Target, String> {
     let mut target = Target::ascend_a3();
     let tile = format!("sync.tile_overhead_ns={overhead}");
@@ -85,7 +86,7 @@ fn target(overhead: u32) -> Result<Target, String> {
     Ok(target)
 }
 
-/// The taskflow of a layer's pass, with the tile sizes that a build for a number of ranks chooses.
+/// The taskflow of a layer's pass, with the tile sizes that a build for the number of ranks chooses.
 fn checked(layer: Layer, ranks: u32, target: &Target) -> Result<CheckedGraph, String> {
     let source = if layer.direction == Direction::Forward { FORWARD } else { BACKWARD };
     let model = layer.model();

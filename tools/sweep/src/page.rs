@@ -1,4 +1,4 @@
-//! The results in words.
+//! The page that describes the results.
 
 use crate::cases::{self, Case, DIRECTIONS, MODELS, OVERHEADS, RANKS, ROUTINGS, TOKENS};
 use crate::figures::Figures;
@@ -7,10 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::ops::Range;
 
-/// The page's names for the parts of [`Figures::idle`].
+/// The names on the page for the parts of [`Figures::idle`].
 const IDLE: [&str; 5] = ["wait for work", "wait for rows", "memories shared", "tail", "overhead"];
 
-/// Ratios within this of one are ties.
+/// Ratios that differ from 1 by no more than this are ties.
 const TIE: f64 = 0.01;
 
 /// The page of docs/sweep.
@@ -44,7 +44,7 @@ pub(crate) fn page(rows: &Rows) -> String {
     )
 }
 
-/// The states of the tree that rows come from, if they differ.
+/// The states of the tree that simulated the rows, if they differ.
 fn states(rows: &Rows) -> String {
     let mut counts: BTreeMap<(u32, &str, u32, u32), usize> = BTreeMap::new();
     for (case, row) in rows {
@@ -65,7 +65,7 @@ fn states(rows: &Rows) -> String {
     text + "\n"
 }
 
-/// The sizes that have not been simulated; nothing if none is missing.
+/// The sizes that have not been simulated; empty if all have been.
 fn missing(known: &BTreeMap<Case, Figures>) -> String {
     let sizes = |case: Case| (case.layer.tokens, case.ranks);
     let missing: BTreeSet<(u32, u32)> = cases::all().filter(|case| !known.contains_key(case)).map(sizes).collect();
@@ -81,7 +81,7 @@ pub(crate) fn summary(known: &BTreeMap<Case, Figures>) -> String {
     [behind(known), bounds(known), leads(known)].concat()
 }
 
-/// The cases in which another policy is faster than ours, or as fast.
+/// The cases in which another policy is faster than `ours`, and the number of ties.
 fn behind(known: &BTreeMap<Case, Figures>) -> String {
     let mut text = "## Where ours is not the fastest\n\n".to_owned();
     let tied = known.values().filter(|figures| (figures.lead() - 1.0).abs() <= TIE).count();
@@ -106,7 +106,7 @@ fn behind(known: &BTreeMap<Case, Figures>) -> String {
     text + &narrowly_behind(known)
 }
 
-/// The ties in which another policy is faster, with the reasons why ours does not reach its bound.
+/// The ties in which another policy is slightly faster, with the reasons why `ours` does not reach its bound.
 fn narrowly_behind(known: &BTreeMap<Case, Figures>) -> String {
     let ties = with_leads(known, 1.0 - TIE..1.0);
     if ties.is_empty() {
@@ -125,14 +125,14 @@ fn narrowly_behind(known: &BTreeMap<Case, Figures>) -> String {
     text + "\n"
 }
 
-/// The cases in which the lead of ours lies in a range, the least first.
+/// The cases in which the lead of `ours` lies in a range, in ascending order.
 fn with_leads(known: &BTreeMap<Case, Figures>, leads: Range<f64>) -> Vec<(&Case, &Figures)> {
     let mut cases: Vec<_> = known.iter().filter(|(_, figures)| leads.contains(&figures.lead())).collect();
     cases.sort_by(|a, b| a.1.lead().total_cmp(&b.1.lead()));
     cases
 }
 
-/// Geometric means and extremes over all models, ranks and routings, by pass and tokens, at the least overhead.
+/// Geometric means and maxima over all models, ranks and routings, by pass and tokens, with the smallest overhead.
 fn bounds(known: &BTreeMap<Case, Figures>) -> String {
     let rows = |figures: &[Figures]| {
         let mut cells =
@@ -192,14 +192,14 @@ fn most(ratios: impl Iterator<Item = f64>) -> String {
     format!("{:.3}", ratios.fold(0.0, f64::max))
 }
 
-/// Words or numbers with commas, the last two with `and`.
+/// Words or numbers separated by commas, with `and` between the last two.
 fn list<T: ToString>(items: impl IntoIterator<Item = T>) -> String {
     let mut items: Vec<String> = items.into_iter().map(|item| item.to_string()).collect();
     let last = items.pop().unwrap_or_default();
     if items.is_empty() { last } else { format!("{} and {last}", items.join(", ")) }
 }
 
-/// The page describes exactly three routings.
+/// The text of the page assumes exactly three routings.
 const _: () = assert!(ROUTINGS.len() == 3);
 
 #[cfg(test)]

@@ -9,9 +9,9 @@ use svg::Document;
 use svg::node::element::{Group, Rectangle, Style};
 
 const CELL: (f64, f64) = (33.0, 17.0);
-/// The room for the names of models.
+/// Width for the names of models.
 const LEFT: f64 = 150.0;
-/// The room for the names of routings and numbers of tokens.
+/// Height for the names of routings and numbers of tokens.
 const TOP: f64 = 64.0;
 const GAP: f64 = 28.0;
 const TITLE: f64 = 64.0;
@@ -73,7 +73,7 @@ pub(crate) fn picture(known: &BTreeMap<Case, Figures>) -> String {
     document.to_string() + "\n"
 }
 
-/// Model and ranks of each row.
+/// Model and number of ranks of each row.
 fn rows() -> Vec<(usize, u32)> {
     let shared = |&(model, ranks): &(usize, u32)| MODELS[model].experts % ranks == 0;
     (0..MODELS.len()).flat_map(|model| RANKS.into_iter().map(move |ranks| (model, ranks))).filter(shared).collect()
@@ -121,7 +121,7 @@ fn cell(map: &Map, value: f64, (x, y): (f64, f64)) -> Group {
     Group::new().add(ground).add(text(format!("{value:.2}"), x + CELL.0 / 2.0, y + 11.5, "cell"))
 }
 
-/// The colour of a value, between those of the values around it.
+/// The colour of a value, interpolated between those of the nearest given values.
 fn colour(colours: &[(f64, [f64; 3])], value: f64) -> String {
     let last = colours.len() - 1;
     let upper = colours.partition_point(|&(at, _)| at < value).clamp(1, last);

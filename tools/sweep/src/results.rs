@@ -1,4 +1,4 @@
-//! The simulated cases, in a file that grows case by case, and as a table.
+//! The simulated cases: in a file that grows with each case, and as a table.
 
 use crate::cases::{self, Case};
 use crate::figures::{COLUMNS, Figures};
@@ -7,20 +7,20 @@ use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;
 use std::path::Path;
 
-/// The state of the tree that this program simulates: a number of all sources that figures depend on.
+/// The state of the tree that this program simulates: a hash of all sources that figures depend on.
 const STATE: &str = env!("HPMOE_SWEEP_STATE");
 
-/// The columns of the table that name a case.
+/// The columns of the table that identify a case.
 const NAMES: [&str; 6] = ["model", "pass", "tokens", "ranks", "routing", "tile_overhead_ns"];
 
-/// The figures of a case, and the state of the tree that simulated them: 1 is the state of this program, larger numbers are older.
+/// The figures of a case, and the number of the state that simulated them: 1 is the state of this program, larger numbers are older states.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Row {
     pub(crate) figures: Figures,
     pub(crate) state: u32,
 }
 
-/// The figures of all cases that are known.
+/// The known figures, by case.
 pub(crate) type Rows = BTreeMap<Case, Row>;
 
 /// The results of earlier runs of this program, and of this one.
@@ -30,8 +30,8 @@ pub(crate) struct Results {
 }
 
 impl Results {
-    /// Opens the file of results, and adds the table's results of older states for cases without a newer result. With `keep`,
-    /// results of another state of the tree count as this one's.
+    /// Opens the file of results, and adds the table's results of older states for cases without a newer result. With `keep`, results of
+    /// other states of the tree count as results of this one.
     pub(crate) fn open(path: &Path, table: &Path, keep: bool) -> Result<Self, String> {
         let refused = |error: std::io::Error| format!("{}: {error}", path.display());
         if let Some(folder) = path.parent() {
@@ -44,7 +44,7 @@ impl Results {
         Ok(Self { rows, file })
     }
 
-    /// Keeps the figures of a case.
+    /// Stores the figures of a case.
     pub(crate) fn add(&mut self, case: Case, figures: Figures) -> Result<(), String> {
         // One call, so that a run that is stopped leaves whole lines; a line that is cut off is not read.
         let line = format!("{case},{},{STATE}\n", figures.written());
@@ -54,7 +54,7 @@ impl Results {
     }
 }
 
-/// The cases that a file of results holds of the state of this program, or with `all` of any state.
+/// The cases in a file of results that the state of this program or, with `all`, any state has simulated.
 fn known(text: &str, all: bool) -> BTreeMap<Case, Figures> {
     let names: BTreeMap<String, Case> = cases::all().map(|case| (case.to_string(), case)).collect();
     let whole = text.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n'));
@@ -66,7 +66,7 @@ fn known(text: &str, all: bool) -> BTreeMap<Case, Figures> {
     whole.filter_map(read).collect()
 }
 
-/// The rows of a table, as those of states before this one.
+/// The rows of a table, marked as results of older states.
 fn older(table: &str) -> Rows {
     let names: BTreeMap<String, Case> = cases::all().map(|case| (named(case), case)).collect();
     let read = |line: &str| {
@@ -78,7 +78,7 @@ fn older(table: &str) -> Rows {
     table.lines().filter_map(read).collect()
 }
 
-/// The rows with states numbered one after the other from one on, the newest first.
+/// The rows with states numbered consecutively from 1, the newest first.
 pub(crate) fn numbered(rows: &Rows) -> Rows {
     let mut states: Vec<u32> = rows.values().map(|row| row.state).collect();
     states.sort_unstable();

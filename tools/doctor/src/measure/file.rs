@@ -1,4 +1,4 @@
-//! The file of the machine: the file of the base target, with the measured values.
+//! The target file of the machine: the file of the base target, with the measured values.
 
 use super::measured::Measured;
 use std::path::Path;
@@ -7,14 +7,14 @@ use std::path::Path;
 pub(super) struct Machine<'a> {
     pub(super) chip: &'a str,
     pub(super) ranks: usize,
-    /// Whether this was `hpmoe-standin`.
+    /// Whether they were measured on `hpmoe-standin`.
     pub(super) stand_in: bool,
 }
 
 const MEANINGLESS: &str = "the stand-in for CANN: the times mean nothing, and no machine has these values";
 
 impl Machine<'_> {
-    /// The text. The first word of a comment states the provenance of a value; times of the stand-in count as estimates.
+    /// The text of the file. The first word of a comment states the provenance of a value; times of the stand-in count as estimates.
     pub(super) fn text(&self, base: &str, measured: &[Measured]) -> String {
         let known = if self.stand_in { "assumed, meaningless" } else { "measured" };
         let mut text = format!("# Timed by `hpmoe measure` on {}, with {} ranks. ", self.chip, self.ranks);
@@ -63,7 +63,7 @@ impl Machine<'_> {
     }
 }
 
-/// The value with four digits, as TOML has it.
+/// The value in TOML, with four digits.
 fn rounded(value: f64) -> String {
     let digits = 3 - value.abs().max(1e-3).log10().floor() as i32;
     let scale = 10_f64.powi(digits.clamp(0, 6));

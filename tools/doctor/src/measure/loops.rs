@@ -10,13 +10,13 @@ use hpmoe_core::target::Target;
 
 /// Number of launches of each loop. The fastest one counts, because anything else that the NPU does makes a loop slower.
 const LAUNCHES: usize = 3;
-/// Nanoseconds of a cycle of the system counter.
+/// Nanoseconds per cycle of the system counter.
 const CYCLE_NS: f64 = 20.0;
 const ROUNDS: u32 = 1000;
-/// Products of each matrix core.
+/// Number of products of each matrix core.
 const PRODUCTS: u32 = 8;
 
-/// All constants that are timed: with one rank those of one NPU, with several also those of links. All processes call it.
+/// All constants that are measured: those of one NPU and, if there are several ranks, those of links. All processes call this function.
 pub(super) fn all(examination: &Examination, options: &Options, target: &Target) -> Result<Vec<Measured>, Failure> {
     let own = if examination.team.tells() { of_one(&examination.dies[0], options, target) } else { Ok(Vec::new()) };
     examination.team.together(own.as_ref().map(|_| ()).map_err(Clone::clone))?;
@@ -89,7 +89,7 @@ fn of_one(die: &Die, options: &Options, target: &Target) -> Result<Vec<Measured>
     ])
 }
 
-/// The share of the cube's peak in products as kernels make them.
+/// The share of the cube's peak that products reach in kernels.
 fn product(die: &Die, target: &Target) -> Result<Measured, Failure> {
     let results = (die.cores.matrix * PRODUCTS) as usize * TILE * WIDE * 4;
     let operand = vec![0x3f80_u16; WIDE * DEEP]; // ones
@@ -131,7 +131,7 @@ fn of_link(examination: &Examination, peer: usize, same: bool, visible: f64) -> 
     ])
 }
 
-/// Nanoseconds of a loop that one NPU runs by itself.
+/// The time in nanoseconds of a loop that one NPU runs alone.
 fn alone(die: &Die, what: Loop, rounds: u32, data: usize) -> Result<f64, Failure> {
     fastest(|| {
         let alone = die.run_alone(Request::timed(what, rounds, 0), data, |_, _, _| Ok(()))?;
@@ -139,7 +139,7 @@ fn alone(die: &Die, what: Loop, rounds: u32, data: usize) -> Result<f64, Failure
     })
 }
 
-/// Like [`alone`], for a loop of rank 0 with a peer. All processes call it; only rank 0's process gets the result.
+/// Like [`alone`], for a loop of rank 0 with a peer. All processes call this function; only rank 0's process gets the result.
 fn with_peers(examination: &Examination, what: Loop, peer: usize) -> Result<f64, Failure> {
     fastest(|| {
         let seen = examination.run_with_peers(Request::timed(what, ROUNDS, peer))?;
@@ -152,12 +152,12 @@ fn with_peers(examination: &Examination, what: Loop, peer: usize) -> Result<f64,
     })
 }
 
-/// Nanoseconds of the fastest launch.
+/// The time in nanoseconds of the fastest launch.
 fn fastest(run: impl Fn() -> Result<f64, Failure>) -> Result<f64, Failure> {
     (0..LAUNCHES).try_fold(f64::INFINITY, |least, _| Ok(least.min(run()?)))
 }
 
-/// Nanoseconds of the core that took longest.
+/// The time in nanoseconds of the slowest core.
 fn slowest(seen: &Seen, what: Loop) -> Result<f64, Failure> {
     seen.expect_done()?;
     match seen.observations.iter().map(|observation| observation.cycles).max() {

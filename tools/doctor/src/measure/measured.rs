@@ -1,11 +1,11 @@
-//! Constants that were timed.
+//! Measured constants.
 
-/// A constant of a target, as these NPUs have it.
+/// The measured value of a target's constant.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Measured {
     pub(super) section: &'static str,
     pub(super) key: &'static str,
     pub(super) value: f64,
-    /// The description of the measurement, for the file.
+    /// The description of the measurement, which is written to the file.
     pub(super) by: String,
 }

@@ -1,4 +1,4 @@
-//! `--measure`: times constants of a target on these NPUs, and writes the file of the machine.
+//! `--measure`: measures constants of a target on these NPUs, and writes the target file of the machine.
 
 mod file;
 mod loops;
@@ -12,7 +12,8 @@ use hpmoe_core::target::{ASCEND_A3, Target};
 use hpmoe_runtime::printable::{printable_lines, printable_path};
 use std::path::Path;
 
-/// Measures all measurable constants, and writes the file in the process that prints results. All processes call it.
+/// Measures all measurable constants. The process that prints results writes the file. All processes call this
+/// function.
 pub(crate) fn measure(
     examination: &mut Examination,
     options: &Options,
@@ -47,7 +48,7 @@ pub(crate) fn measure(
     Ok(())
 }
 
-/// The text of the target that provides all values that are not timed.
+/// The text of the target that provides all values that are not measured.
 fn base(target: &str) -> Result<String, String> {
     if Target::built_in(target).is_some() {
         return Ok(ASCEND_A3.to_owned());

@@ -1,4 +1,4 @@
-//! The compilation of kernels, each file in a separate process, which ends at the time limit of a step.
+//! Compiles kernels, each file in a separate process, which is ended at the time limit of the step.
 
 use super::machine::{Machine, folder, for_toolkit, objects};
 use super::step::{Add, Status, Step, run};
@@ -16,7 +16,8 @@ use std::process::Command;
 /// The name that selects the doctor's own kernel instead of a file.
 const PROBES: &str = "probes";
 
-/// Compiles a file of kernels, or the probes, and prints the result of each as a line of JSON. Returns whether CANN accepted all.
+/// Compiles a file of kernels, or the probes, and prints the result of each kernel as a line of JSON. Returns whether CANN accepted all of
+/// them.
 pub(crate) fn compile(file: &Path, options: &Options) -> Result<bool, String> {
     let kept = folder(options).join("kernels");
     let kernels = match file.to_str() {
@@ -34,7 +35,7 @@ pub(crate) fn compile(file: &Path, options: &Options) -> Result<bool, String> {
     Ok(all)
 }
 
-/// The reported facts about a kernel: bytes of its object, and the estimate of its code.
+/// The reported facts about a kernel: size of its object, and estimated size of its code, in bytes.
 fn told(name: &str, estimated: Option<[u64; 2]>, object: &Result<DeviceObject, String>) -> Value {
     let estimated = estimated.map(|[matrix, vector]| json!({ "matrix": matrix, "vector": vector }));
     match object {
@@ -47,7 +48,7 @@ fn told(name: &str, estimated: Option<[u64; 2]>, object: &Result<DeviceObject, S
     }
 }
 
-/// A step for the probes and for each file of kernels in a checkout.
+/// Runs a step for the probes and one for each file of kernels in a checkout.
 pub(super) fn steps(machine: &Machine<'_>, add: &mut Add<'_>) -> Result<(), String> {
     let examples = machine.options.checkout.join("examples");
     let entries = fs::read_dir(&examples).into_iter().flatten().flatten();
@@ -82,7 +83,7 @@ fn step(machine: &Machine<'_>, file: &Path) -> Step {
     Step { name, status: ran.status, seconds: ran.seconds, said, detail: json!({ "kernels": kernels }) }
 }
 
-/// Bytes of code next to the estimate.
+/// The size of the code in bytes, next to the estimate.
 fn sizes(kernel: &Value) -> String {
     let (name, object) = (kernel["kernel"].as_str().unwrap_or_default(), &kernel["object"]);
     let code = &object["code"];

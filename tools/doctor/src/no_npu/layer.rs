@@ -1,4 +1,5 @@
-//! `moe_ffn` of a small layer on the simulator: its bits, and the cycles of its tiles next to those of `hpmoe simulate`.
+//! Runs `moe_ffn` of a small layer on the simulator: compares its results, and compares the cycles of its tiles with those of `hpmoe
+//! simulate`.
 
 use super::machine::{Machine, absolute, for_toolkit};
 use super::simulator::{LONGEST_WAIT, Simulated, Simulator, collected};
@@ -21,17 +22,17 @@ const INTER: usize = 32;
 const EXPERTS: usize = 4;
 const TOP_K: usize = 2;
 const TOKENS: usize = 16;
-/// Sizes that are named, so that the build and `hpmoe simulate` do not choose different ones.
+/// Sizes that are set explicitly, so that the build and `hpmoe simulate` do not choose different ones.
 const TILE_SIZES: &str = "TILE_M=16,TILE_N=32,PUT=4,BLOCK=8,COLUMNS=64";
 
-/// The relative L2 error that a layer in bf16 may have: the examples allow the same.
+/// Maximum relative L2 error of a layer in bf16, as in the examples.
 const TOLERANCE: f64 = 1e-2;
 
 fn settings() -> String {
     format!("HIDDEN={HIDDEN},INTER={INTER},EXPERTS={EXPERTS},TOP_K={TOP_K},TOKENS={TOKENS},{TILE_SIZES}")
 }
 
-/// Builds the layer, also without a simulator, runs it on the simulator, and compares its tiles.
+/// Builds the layer, even without a simulator, runs it on the simulator, and compares its tiles.
 pub(super) fn steps(
     machine: &Machine<'_>,
     simulator: Result<&Simulator, &String>,
@@ -103,7 +104,7 @@ fn simulate(machine: &Machine<'_>, simulator: &Simulator, program: &Path, trace:
     }
 }
 
-/// The outcome of the launch, according to the line of JSON in the output.
+/// The outcome of the launch, which a line of JSON in the output states.
 fn told(ran: &Ran, cycles: Result<Value, String>) -> Step {
     let found = ran.text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let launch = found.into_iter().find(|value| value.get("bitwise_equal").is_some());
@@ -128,7 +129,7 @@ fn told(ran: &Ran, cycles: Result<Value, String>) -> Step {
     Step { name: RUN.to_owned(), status, seconds: ran.seconds, said: format!("{bits}{lacking}"), detail }
 }
 
-/// Simulates the same launch by `hpmoe simulate`, and compares kind by kind how long tiles take.
+/// Simulates the same launch by `hpmoe simulate`, and compares the durations of tiles, kind by kind.
 fn tiles(machine: &Machine<'_>, trace: &Path) -> Step {
     if !trace.is_file() {
         return Step::skipped(TILES, "the launch wrote no trace");
@@ -163,7 +164,7 @@ fn tiles(machine: &Machine<'_>, trace: &Path) -> Step {
     Step { name: TILES.to_owned(), status: ran.status, seconds: ran.seconds, said, detail: json!({ "diff": lines }) }
 }
 
-/// Experts of a token: each has some tokens, and not the same number.
+/// The experts of a token, chosen so that each expert has some tokens, and the numbers of tokens differ.
 fn ids() -> Vec<[usize; TOP_K]> {
     (0..TOKENS).map(|token| [token * token % EXPERTS, (token * token + 1 + token % 3) % EXPERTS]).collect()
 }
@@ -177,7 +178,7 @@ fn numbers(seed: u64, count: usize) -> Vec<f32> {
     (0..count as u64).map(number).collect()
 }
 
-/// A small layer in safetensors form, with what it yields in f32.
+/// A small layer in safetensors form, with its outputs in f32.
 fn layer() -> Vec<u8> {
     let x = numbers(1, TOKENS * HIDDEN);
     let gate_up: Vec<f32> = numbers(2, EXPERTS * 2 * INTER * HIDDEN).iter().map(|number| number / 8.0).collect();
@@ -214,7 +215,7 @@ fn dot(left: &[f32], right: &[f32]) -> f32 {
     left.iter().zip(right).map(|(left, right)| left * right).sum()
 }
 
-/// A file of tensors: the length of the header, the header in JSON, and all bytes.
+/// A file of tensors: length of the header, header in JSON, data of all tensors.
 fn file(tensors: &[(&str, &str, Vec<usize>, Vec<u8>)]) -> Vec<u8> {
     let (mut header, mut data) = (serde_json::Map::new(), Vec::new());
     for (name, kind, shape, bytes) in tensors {

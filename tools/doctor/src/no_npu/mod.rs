@@ -1,6 +1,6 @@
 //! Checks on a machine with CANN but without an NPU: CANN's compiler compiles all kernels, and its operator simulator runs some.
 //!
-//! Each step is a program with a time limit, and has its own status. One file has all results.
+//! Each step is a program with a time limit, and has its own status. All results are written to one file.
 
 mod kernels;
 mod layer;
@@ -29,20 +29,20 @@ use step::{Status, Step, run};
 /// Version of the file format; it changes if the meaning of a field changes.
 const VERSION: u32 = 1;
 
-/// Cores of the launches that are simulated: few, because each is simulated instruction by instruction.
+/// Cores of the simulated launches: only a few, because each one is simulated instruction by instruction.
 const CORES: u32 = 2;
 
-/// Probes that are not simulated: a core that waits for seconds, which are billions of cycles.
+/// Probes that are not simulated, because a core waits for seconds in them, which are billions of cycles.
 const TOO_LONG: &str = "stuck";
 
 const TOOLKIT: &str = "toolkit";
 const PROBES: &str = "simulate probes";
 
-/// How to get CANN without an NPU.
+/// Instructions for getting CANN without an NPU.
 const WAY_OUT: &str = "install Ascend-cann-toolkit and run its set_env.sh, or run this in one of CANN's public containers, such as \
                        quay.io/ascend/cann:9.0.1-910b-ubuntu22.04-py3.11: neither needs an NPU or a driver (docs/npu.md)";
 
-/// Runs all steps and writes the file. Returns whether no step failed.
+/// Runs all steps and writes the file. Returns true if no step failed.
 pub(crate) fn examine(options: &Options) -> Result<bool, String> {
     let folder = folder(options);
     let cannot = |error: std::io::Error| format!("can't write to `{}`: {error}", printable_path(&folder));
@@ -78,7 +78,7 @@ struct Taken<'a> {
 }
 
 impl Taken<'_> {
-    /// Prints a step, and writes the file again, so that all finished steps are kept if the program is ended.
+    /// Prints a step, and writes the file again, so that all completed steps are kept if the program is ended.
     fn add(&mut self, step: Step) -> Result<(), String> {
         print(format!(
             "{:<28} {:<9} {:>7.1} s  {}",
@@ -152,7 +152,7 @@ fn toolkit_step(logs: &Path, toolkit: &Result<InstalledToolkit, String>) -> (Ste
     }
 }
 
-/// The probes that one NPU can show, on the simulator.
+/// Runs the probes that need only one NPU on the simulator.
 fn probes(machine: &Machine<'_>, simulator: &Simulator) -> Step {
     let answers = machine.folder.join("answers.jsonl");
     let _ = fs::remove_file(&answers);

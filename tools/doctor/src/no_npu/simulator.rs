@@ -1,5 +1,5 @@
-//! CANN's simulator of operators, `msprof op simulator`: its command line, and what it writes. Guides name each part of it; `docs/npu.md` has
-//! the pages.
+//! CANN's operator simulator, `msprof op simulator`: its command line and its output. All of it is described by guides; `docs/npu.md` lists
+//! their pages.
 
 use super::machine::for_toolkit;
 use super::step::{Ran, run};
@@ -15,30 +15,30 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-/// Chips that kernels are generated for, as prefixes of the simulator's folder names; the first existing folder is used. The first is that of
-/// CANN's samples. Since CANN 9.0, a folder is also named by the architecture of these chips.
+/// Chips that kernels are generated for, as prefixes of the simulator's folder names. The first existing folder is used. The first chip is
+/// that of CANN's samples. Since CANN 9.0, a folder can also have the name of the architecture of these chips.
 const CHIPS: [&str; 4] = ["Ascend910B1", "Ascend910B", "Ascend910_93", ARCHITECTURE];
 
-/// The folder that is named by an architecture. `msprof` knows no chip of this name, but finds the folder in `LD_LIBRARY_PATH`.
+/// The folder with the name of an architecture. `msprof` knows no chip of this name, but finds the folder by `LD_LIBRARY_PATH`.
 const ARCHITECTURE: &str = "dav_2201";
 
-/// The limit for the waits of a simulated program, in seconds: on the simulator, a launch takes minutes instead of microseconds. The time limit
-/// of the step ends a program that waits longer.
+/// The limit for the waits of a simulated program, in seconds: on the simulator, a launch takes minutes instead of microseconds. A program
+/// that waits longer is ended by the time limit of the step.
 pub(super) const LONGEST_WAIT: &str = "600";
 
-/// Folders of `msprof` in a toolkit, which its `set_env.sh` puts into `PATH`.
+/// Folders of a toolkit that can contain `msprof`; its `set_env.sh` adds them to `PATH`.
 const PROGRAMS: [&str; 2] = ["bin", "tools/profiler/bin"];
 
-/// Bytes that the path of `--output` may have.
+/// Maximum length of the path of `--output` in bytes.
 const LONGEST_OUTPUT: usize = 200;
 
-/// The driver's library. `msprof` can't be loaded without it before CANN 9.2.
+/// The driver's library. Before CANN 9.2, `msprof` can't be loaded without it.
 const DRIVER: &str = "libascend_hal.so";
 
-/// The advice for a path with spaces.
+/// The advice that is printed for a path with spaces.
 const WITHOUT_SPACES: &str = "name another folder by --objects, or run a doctor (or --layer) whose own path has none";
 
-/// The time that the step may take beyond the simulated program, in which the simulator reads what it has written.
+/// Additional time of the step after the simulated program, in which the simulator reads its own output.
 const AFTER: Duration = Duration::from_secs(300);
 
 /// An installed simulator.
@@ -54,13 +54,13 @@ pub(super) struct Simulator {
 pub(super) struct Simulated<'a> {
     pub(super) program: &'a Path,
     pub(super) arguments: Vec<OsString>,
-    /// The folder of the simulator's files, which is made.
+    /// The folder for the simulator's files, which is created.
     pub(super) folder: PathBuf,
     pub(super) minutes: u32,
 }
 
 impl Simulator {
-    /// The simulator of a toolkit, for a chip by its name or for one that kernels are generated for.
+    /// The simulator of a toolkit for the named chip, or else for a chip that kernels are generated for.
     pub(super) fn find(toolkit: &Path, chip: Option<&str>) -> Result<Self, String> {
         let inside = PROGRAMS.map(|folder| toolkit.join(folder).join("msprof"));
         let msprof = inside.into_iter().chain(in_path("msprof")).find(|path| path.is_file());
@@ -91,7 +91,7 @@ impl Simulator {
         Ok(Self { toolkit: toolkit.to_owned(), msprof, chip, libraries })
     }
 
-    /// Simulates a program, whose results are in its own files: the simulator's exit status says nothing about the program.
+    /// Simulates a program whose results are written to its own files, because the simulator's exit status says nothing about the program.
     pub(super) fn run(&self, simulated: &Simulated<'_>) -> Result<Ran, String> {
         simulated.check_paths()?;
         let command = self.command(simulated);
@@ -126,8 +126,8 @@ impl Simulator {
         Ok(command)
     }
 
-    /// The folders in which libraries are looked for: those of the simulator before all others. Without a driver, the toolkit's empty
-    /// libraries come last, as `set_env.sh` puts them.
+    /// The folders in which libraries are searched, starting with those of the simulator. Without a driver, the toolkit's empty libraries
+    /// come last, as in `set_env.sh`.
     fn search(&self, links: PathBuf) -> Vec<PathBuf> {
         let before = env::var_os("LD_LIBRARY_PATH").filter(|before| !before.is_empty());
         let mut folders = vec![links, self.libraries.clone()];
@@ -141,7 +141,8 @@ impl Simulator {
 }
 
 impl Simulated<'_> {
-    /// Refuses what the simulator does not take: it splits the program's command line at spaces, and limits the length of `--output`.
+    /// Refuses paths that the simulator does not support: it splits the program's command line at spaces, and limits the length of
+    /// `--output`.
     fn check_paths(&self) -> Result<(), String> {
         let spaced = |text: &&OsStr| text.to_string_lossy().contains(char::is_whitespace);
         let paths = [self.program.as_os_str(), self.folder.as_os_str()].into_iter();
@@ -167,7 +168,7 @@ fn prefixed(option: &str, path: &Path) -> OsString {
     text
 }
 
-/// Places of a program in the folders of PATH.
+/// All paths of a program in the folders of `PATH`.
 fn in_path(name: &str) -> Vec<PathBuf> {
     let folders = env::var_os("PATH").unwrap_or_default();
     env::split_paths(&folders).map(|folder| folder.join(name)).collect()
@@ -188,7 +189,7 @@ pub(super) fn collected(simulated: &Simulated<'_>) -> Result<Value, String> {
     if cores.is_empty() { Err(lacking()) } else { Ok(Value::Object(cores)) }
 }
 
-/// Instructions and cycles by pipe, of a table of instructions.
+/// Number of instructions and cycles of each pipe, read from a table of instructions.
 fn pipes(table: &str) -> Result<Value, String> {
     let mut lines = table.lines();
     let head = cells(lines.next().unwrap_or_default());
@@ -209,7 +210,7 @@ fn pipes(table: &str) -> Result<Value, String> {
     Ok(Value::Object(pipes.collect()))
 }
 
-/// The cells of a line of a table; some may be in quotes.
+/// The cells of a line of a table; some may be quoted.
 fn cells(line: &str) -> Vec<String> {
     let (mut cells, mut quoted) = (vec![String::new()], false);
     for c in line.trim_end().chars() {

@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// Number of bytes at the end of a failed program's output that are reported.
+/// Number of bytes that are reported from the end of a failed program's output.
 const LAST: usize = 4000;
 
 /// The outcome of a step.
@@ -20,7 +20,7 @@ pub(super) enum Status {
     Failed,
     /// The step exceeded its time limit.
     TimedOut,
-    /// Something that it needs is missing.
+    /// Something that the step needs is missing.
     Skipped,
 }
 
@@ -40,13 +40,13 @@ pub(super) struct Step {
     pub(super) name: String,
     pub(super) status: Status,
     pub(super) seconds: f64,
-    /// A sentence for people.
+    /// The result as a sentence.
     pub(super) said: String,
-    /// Everything else, for programs.
+    /// All details as JSON.
     pub(super) detail: Value,
 }
 
-/// Records a completed step.
+/// A function that records a completed step.
 pub(super) type Add<'a> = dyn FnMut(Step) -> Result<(), String> + 'a;
 
 impl Step {
@@ -66,14 +66,14 @@ impl Step {
 pub(super) struct Ran {
     pub(super) status: Status,
     pub(super) seconds: f64,
-    /// All that it printed.
+    /// The whole output of the program.
     pub(super) text: String,
-    /// How it ended, for people.
+    /// A description of how it ended.
     pub(super) end: String,
 }
 
 impl Ran {
-    /// The last lines of what was printed.
+    /// The last lines of the output.
     pub(super) fn last(&self) -> &str {
         let mut from = self.text.len().saturating_sub(LAST);
         while !self.text.is_char_boundary(from) {
@@ -83,7 +83,7 @@ impl Ran {
     }
 }
 
-/// Runs a program for at most `limit`. Its output goes to a file, which is kept.
+/// Runs a program for at most `limit`. Its output is written to a file, which is kept.
 pub(super) fn run(mut command: Command, limit: Duration, log: &Path) -> Ran {
     let start = Instant::now();
     let shown = format!("`{}`", printable_path(Path::new(command.get_program())));
@@ -101,7 +101,8 @@ pub(super) fn run(mut command: Command, limit: Duration, log: &Path) -> Ran {
     Ran { status, seconds: start.elapsed().as_secs_f64(), text, end }
 }
 
-/// Waits until a program has ended; none if it and all that it has started had to be ended at the deadline.
+/// Waits until a program has ended. Returns `None` if the deadline has passed; then the program and all processes that
+/// it has started were ended.
 fn wait(child: &mut Child, deadline: Instant) -> io::Result<Option<std::process::ExitStatus>> {
     while Instant::now() < deadline {
         if let Some(status) = child.try_wait()? {
@@ -119,7 +120,7 @@ fn wait(child: &mut Child, deadline: Instant) -> io::Result<Option<std::process:
     Ok(None)
 }
 
-/// The processes that a process has started, and those that they have started.
+/// All processes that a process has started, directly or indirectly.
 fn descendants(process: u32) -> Vec<u32> {
     let parent = |entry: io::Result<fs::DirEntry>| -> Option<(u32, u32)> {
         let entry = entry.ok()?;

@@ -1,4 +1,4 @@
-//! Adds by DMA lose nothing.
+//! Checks that no addition by DMA is lost.
 
 use super::probe::Probe;
 use crate::answer::Failure;

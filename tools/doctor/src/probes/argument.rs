@@ -1,4 +1,4 @@
-//! A kernel takes one argument.
+//! Checks that a kernel takes one argument.
 
 use super::npu;
 use super::probe::Probe;
@@ -20,7 +20,7 @@ pub(super) static PROBE: Probe = Probe {
     change: "`arguments` in hpmoe-runtime/src/group/npus/rank.rs: `[0, tables.launch_address()]`; later probes do so",
 };
 
-/// The marks by which a core tells which of the two structures it has found.
+/// The marks that tell which of the two structures a core has found.
 const MARKS: [u32; 2] = [0x0f1e, 0x5ec0];
 
 fn run(examination: &mut Examination) -> Result<String, Failure> {
@@ -40,7 +40,7 @@ fn run(examination: &mut Examination) -> Result<String, Failure> {
     }
 }
 
-/// Passes two structures, and sees which of them the cores mark.
+/// Passes two structures, and checks which of them the cores have found.
 fn form(die: &Die) -> Result<Form, Failure> {
     let plan = HeapPlan::new(1, die.cores, 0);
     let request = Request { words: observation_lines(die.cores) as u32, ..Request::new(Which::Cores, 1) };

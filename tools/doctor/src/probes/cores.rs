@@ -1,4 +1,4 @@
-//! All cores of a launch run, with the numbers that they should have.
+//! Checks that all cores of a launch run, and have the expected numbers.
 
 use super::probe::Probe;
 use crate::answer::Failure;
@@ -25,7 +25,7 @@ fn run(examination: &mut Examination) -> Result<String, Failure> {
     Ok(format!("{} matrix and {} vector cores ran with the right numbers", cores.matrix, cores.vector()))
 }
 
-/// Expects that each core writes the right number, number of blocks and ratio.
+/// Checks that each core writes the right number, number of blocks and ratio.
 pub(super) fn expect_all(die: &Die) -> Result<(), Failure> {
     let request = Request { words: observation_lines(die.cores) as u32, ..Request::new(Which::Cores, 1) };
     let alone = die.run_alone(request, 0, |_, _, _| Ok(()))?;
@@ -54,7 +54,7 @@ fn compare(seen: &Seen, cores: Cores, mark: u32) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The expected result of a core by its number, matrix cores first.
+/// The expected result of a core, given its number among all cores, matrix cores first.
 fn expected(slot: usize, cores: Cores, mark: u32) -> Observation {
     let (slot, blocks) = (slot as u32, cores.matrix);
     match slot {

@@ -1,4 +1,4 @@
-//! Data are in memory when their pipe is drained.
+//! Checks that data are in memory once their pipe is drained.
 
 use super::probe::Probe;
 use crate::answer::Failure;

@@ -1,4 +1,4 @@
-//! Flags between the scalar unit of a matrix core and its MTE3.
+//! Checks flags between the scalar unit of a matrix core and its MTE3.
 
 use super::probe::Probe;
 use crate::answer::Failure;

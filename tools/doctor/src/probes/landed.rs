@@ -1,4 +1,4 @@
-//! Data have landed at a peer when a barrier of all pipes has passed.
+//! Checks that data have arrived at a peer after a barrier of all pipes.
 
 use super::probe::Probe;
 use crate::answer::Failure;
@@ -18,7 +18,7 @@ pub(super) static PROBE: Probe = Probe {
     change: "`FencePeer` in kernels/include/hpmoe/vector_core.h: read back what was written last before the signal",
 };
 
-/// Blocks that ranks have sent to peers at one distance, and those of them that came too late.
+/// Number of blocks that ranks have sent over one distance, and how many of them came too late.
 #[derive(Clone, Copy, Default)]
 struct Blocks {
     sent: u64,

@@ -1,4 +1,4 @@
-//! All probes, in the order of their dependence.
+//! All probes, in the order of their dependencies.
 
 mod adds;
 mod argument;
@@ -42,7 +42,7 @@ static PROBES: [&Probe; 16] = [
     &stuck::PROBE,
 ];
 
-/// Runs all probes, and prints each answer if this is the process that prints results.
+/// Runs all probes. The process that prints results prints each answer.
 pub(crate) fn answers(examination: &mut Examination) -> Vec<(&'static Probe, Answer)> {
     let mut answers: Vec<(&Probe, Answer)> = Vec::new();
     for probe in PROBES {
@@ -68,7 +68,7 @@ pub(crate) fn refuse_unknown(names: &[String]) -> Result<(), String> {
     Err(format!("--skip {unknown}: there is no such probe, but {}", known.join(", ")))
 }
 
-/// Why a probe can't be run.
+/// The reason why a probe can't run.
 fn hindrance(probe: &Probe, examination: &Examination, answers: &[(&Probe, Answer)]) -> Option<String> {
     if let Some(gone) = &examination.gone {
         return Some(gone.clone());

@@ -1,4 +1,4 @@
-//! CANN's library opens the NPUs.
+//! Checks that CANN's library opens the NPUs.
 
 use super::probe::Probe;
 use crate::answer::Failure;
@@ -58,7 +58,7 @@ fn open(examination: &Examination) -> Result<Vec<Npu>, Failure> {
     Ok(vec![npus::open_one(local)?])
 }
 
-/// A line for each NPU: number, matrix cores that come with two vector cores, chip, host.
+/// A line for each NPU: number, number of matrix cores with two vector cores each, chip, host.
 fn described(npus: &[Npu]) -> Result<String, NpuError> {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let line = |npu: &Npu| {
@@ -75,7 +75,7 @@ fn read(line: &str) -> Option<(NpuPlace, u32)> {
     Some((NpuPlace { host, number, chip }, matrix))
 }
 
-/// The NPUs with the kernel, which takes its argument at the first place.
+/// The NPUs with the loaded kernel. It is assumed to take its argument as the first one.
 pub(super) fn dies(examination: &mut Examination, limit: Duration) -> Result<(), Failure> {
     let object = examination.object.as_ref().map(|object| object.object.as_slice()).unwrap_or_default();
     let cores = examination.cores;

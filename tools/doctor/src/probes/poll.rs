@@ -1,4 +1,4 @@
-//! A poll sees another core's writes.
+//! Checks that a poll sees another core's writes.
 
 use super::probe::Probe;
 use crate::answer::Failure;
@@ -17,7 +17,7 @@ pub(super) static PROBE: Probe = Probe {
     change: "`Read` in kernels/include/hpmoe/core.h: ReadGmByPassDCache, or a DMA to UB",
 };
 
-/// Times that a word goes through all cores.
+/// How often a word passes through all cores.
 const ROUNDS: u32 = 16;
 
 fn run(examination: &mut Examination) -> Result<String, Failure> {

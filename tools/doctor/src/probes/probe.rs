@@ -7,25 +7,25 @@ use crate::examination::Examination;
 pub(crate) struct Probe {
     pub(crate) name: &'static str,
     pub(crate) assumption: &'static str,
-    /// Probes whose assumptions it needs.
+    /// Probes whose assumptions this one needs.
     pub(super) needs: &'static [&'static str],
-    /// Number of ranks that it needs.
+    /// Number of ranks that the probe needs.
     pub(super) ranks: usize,
     /// Runs the probe on the local ranks, at the same time as in other processes. Returns what was observed.
     pub(super) run: fn(&mut Examination) -> Result<String, Failure>,
-    /// Meaning of a failure. `falls` is the promise that no longer holds, `change` the fix.
+    /// What a failure means. `falls` is the promise that no longer holds, `change` the change that is needed.
     pub(crate) means: &'static str,
     pub(crate) falls: &'static str,
     pub(crate) change: &'static str,
 }
 
 impl Probe {
-    /// Whether one rank is enough for it.
+    /// Returns whether one rank is enough for the probe.
     pub(crate) const fn is_of_one(&self) -> bool {
         self.ranks == 1
     }
 
-    /// The probe's answer, over all ranks.
+    /// The probe's answer for all ranks.
     pub(super) fn answer(&self, examination: &mut Examination) -> Answer {
         let mine = (self.run)(examination);
         let all = examination.team.exchange(mine.map(String::into_bytes));

@@ -1,4 +1,4 @@
-//! NPUs write the memory of others.
+//! Checks that NPUs can write the memory of others.
 
 use super::probe::Probe;
 use crate::answer::Failure;
@@ -16,7 +16,7 @@ pub(super) static PROBE: Probe = Probe {
     change: "the NPUs or rights, if the message says so; what gives the memory (HPMOE_SYMMETRIC_MEMORY); else hpmoe-runtime/src/backend/npu/fabric.rs",
 };
 
-/// Words of the block that each rank writes at each other.
+/// Number of words of the block that each rank writes to each other rank.
 const WORDS: u32 = 1024;
 
 fn run(examination: &mut Examination) -> Result<String, Failure> {

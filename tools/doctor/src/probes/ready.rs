@@ -1,4 +1,4 @@
-//! Launches follow each other without a barrier.
+//! Checks launches that follow each other without a barrier.
 
 use super::probe::Probe;
 use crate::answer::Failure;
@@ -17,7 +17,7 @@ pub(super) static PROBE: Probe = Probe {
     change: "`Start` and `AwaitReady` in kernels/include/hpmoe/vector_core.h; hpmoe-runtime/src/backend/npu/chain.rs",
 };
 
-/// The maximum number of launches, and how many of them are made before any is waited for.
+/// The maximum number of launches, and how many of them are started before the host waits for any.
 const LAUNCHES: u32 = 100;
 const ROW: usize = 8;
 
@@ -31,7 +31,7 @@ fn run(examination: &mut Examination) -> Result<String, Failure> {
     Ok(format!("{launches} launches on each of {} ranks; in some, one rank started late", examination.team.ranks))
 }
 
-/// Checks that all launches ended well on the local ranks; otherwise, returns each rank's first failed launch.
+/// Checks that all launches succeeded on the local ranks; otherwise, returns each rank's first failed launch.
 fn expect_done(examination: &Examination, all: &[Vec<Seen>], first: i32) -> Result<(), Failure> {
     let failure = |(rank, of_rank): (usize, &Vec<Seen>)| {
         let mut failures =

@@ -1,4 +1,4 @@
-//! The results for negative sums, and for NaN, if Fixpipe sets negative sums to 0 at the store from L0C.
+//! Checks the results for negative sums and for NaN if Fixpipe sets negative sums to 0 during the store from L0C.
 
 use super::probe::Probe;
 use crate::answer::Failure;

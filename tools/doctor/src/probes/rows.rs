@@ -1,4 +1,4 @@
-//! Products of few rows, with another product right after each.
+//! Checks products of few rows, each followed immediately by another product.
 
 use super::probe::Probe;
 use crate::answer::Failure;
@@ -40,7 +40,7 @@ fn run(examination: &mut Examination) -> Result<String, Failure> {
     Ok("products of 1, 7, 8 and 9 rows, and one of 32 rows after each, are exact; no other row was written".to_owned())
 }
 
-/// Small whole numbers as bits of bf16: sums of their products are exact in any order.
+/// Small integers as bits of bf16. The sums of their products are exact in any order.
 fn numbers(step: usize, values: usize) -> Vec<u16> {
     let number = |at: usize| (at * step % values) as f32 - (values / 2) as f32;
     (0..SIDE * SHORTEST).map(|at| bf16::from_f32(number(at)).to_bits()).collect()
@@ -72,7 +72,7 @@ fn compare(found: &[f32], left: &[u16], right: &[u16]) -> Result<(), Failure> {
 mod tests {
     use super::*;
 
-    /// The expected result of a core for which the assumption holds.
+    /// The result of a core if the assumption holds.
     fn sound(left: &[u16], right: &[u16]) -> Vec<f32> {
         let value = |operand: &[u16], at: usize| bf16::from_bits(operand[at]).to_f32();
         let mut found = Vec::new();

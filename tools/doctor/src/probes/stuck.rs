@@ -1,4 +1,4 @@
-//! A kernel whose wait never ends leaves, and the NPU stays usable.
+//! Checks that a kernel ends if its wait never does, and that the NPU remains usable.
 
 use super::cores;
 use super::probe::Probe;
@@ -22,9 +22,9 @@ pub(super) static PROBE: Probe = Probe {
     change: "`time_limit_cycles` in hpmoe-runtime/src/group/options.rs, or `MayGoOn` in kernels/include/hpmoe/core.h",
 };
 
-/// The longest that cores wait here.
+/// Maximum time that cores wait in this probe.
 const LIMIT: Duration = Duration::from_millis(500);
-/// The longest that CANN lets the kernel run, in seconds.
+/// Maximum time that CANN lets the kernel run, in seconds.
 const SECONDS: u16 = 5;
 
 fn run(examination: &mut Examination) -> Result<String, Failure> {
@@ -38,7 +38,7 @@ fn run(examination: &mut Examination) -> Result<String, Failure> {
     Ok(format!("all cores had left {most:.2?} after a launch with a limit of {LIMIT:?}, and the next launch ran"))
 }
 
-/// The time from the launch until all cores have left, which is at least the limit.
+/// The time from the launch until all cores have left, which is at least the limit of waits.
 fn time_to_leave(die: &Die) -> Result<Duration, Failure> {
     let plan = HeapPlan::new(1, die.cores, 0);
     let heap = DeviceMemory::poisoned(&die.npu, plan.bytes, 0)?;
@@ -61,7 +61,7 @@ fn time_to_leave(die: &Die) -> Result<Duration, Failure> {
     }
 }
 
-/// Checks that every core gave up, or left because another one had given up.
+/// Checks that every core gave up, or left because another one gave up.
 fn expect_left(seen: &Seen) -> Result<(), Failure> {
     let left = |state| [HPMOE_GAVE_UP, HPMOE_STOPPED].contains(&state);
     match seen.records.iter().position(|record| !left(record.state)) {

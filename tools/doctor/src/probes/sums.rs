@@ -1,4 +1,4 @@
-//! How far the cube's sums are from the reference.
+//! Checks how much the cube's sums differ from the reference.
 
 use super::probe::Probe;
 use crate::answer::Failure;
@@ -51,7 +51,7 @@ fn numbers(seed: u32) -> Vec<u16> {
     (0..(SIDE * PITCH) as u32).map(number).collect()
 }
 
-/// One element of a product of some depth: exactly, as the reference adds, and the sum of magnitudes.
+/// One element of a product of the given depth: the exact sum, the sum as the reference adds, and the sum of magnitudes.
 fn element(left: &[u16], right: &[u16], depth: usize) -> (f64, f32, f64) {
     let products = left.iter().zip(right).take(depth);
     let products = products.map(|(a, b)| (bf16::from_bits(*a).to_f32(), bf16::from_bits(*b).to_f32()));
@@ -61,8 +61,8 @@ fn element(left: &[u16], right: &[u16], depth: usize) -> (f64, f32, f64) {
     })
 }
 
-/// Errors of sums, relative to the sum of magnitudes: bounded by the rounding errors of the same number of additions in f32, and by
-/// their truncation.
+/// Checks the errors of sums relative to the sum of magnitudes. The bounds are the errors of the same number of additions in f32 with
+/// rounding and with truncation.
 fn compare(found: &[f32], left: &[u16], right: &[u16]) -> Result<String, Failure> {
     let mut text =
         String::from("largest error, in 2^-24 of the sum of magnitudes (the reference's own in brackets), by depth:");

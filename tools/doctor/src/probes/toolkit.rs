@@ -1,4 +1,4 @@
-//! CANN's compiler makes both halves of a kernel.
+//! Checks that CANN's compiler makes both halves of a kernel.
 
 use super::probe::Probe;
 use crate::answer::Failure;

@@ -1,4 +1,4 @@
-//! Calls of the stand-in's library by their names in CANN.
+//! Calls of the stand-in's library by their CANN names.
 
 /// Calls a function of `$acl.library` that returns an error number.
 macro_rules! call {
@@ -12,7 +12,7 @@ macro_rules! call {
 }
 pub(crate) use call;
 
-/// An option for loading: its type and value.
+/// An option for loading a kernel: its type and value.
 #[repr(C)]
 pub(crate) struct LoadOption {
     pub(crate) kind: u32,
