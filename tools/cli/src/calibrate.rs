@@ -1,4 +1,5 @@
-//! `hpmoe calibrate`: fits three constants on 8 ranks and compares all published latencies with the simulated ones.
+//! `hpmoe calibrate`: fits three constants to latencies on 8 ranks, and compares all published latencies with simulated
+//! ones.
 
 use crate::options::CalibrateArgs;
 use crate::output;

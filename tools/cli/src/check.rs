@@ -1,4 +1,4 @@
-//! `hpmoe check`: every fault of every kernel, at its place.
+//! `hpmoe check`: reports every fault of every kernel at its place in the source.
 
 mod json;
 
@@ -103,7 +103,7 @@ fn print(file: &SimpleFile<&String, &String>, diagnostic: &Diagnostic<()>) -> Re
         .map_err(|error| error.to_string())
 }
 
-/// The bytes of a span in the text. Columns of spans count characters.
+/// The range of bytes of a span in the text. Columns of spans count characters.
 fn bytes(text: &str, span: proc_macro2::Span) -> Range<usize> {
     let at = |place: proc_macro2::LineColumn| {
         let start: usize = text.split_inclusive('\n').take(place.line.saturating_sub(1)).map(str::len).sum();

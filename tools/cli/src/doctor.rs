@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
-/// The program. The one next to this program is preferred to one in `PATH`.
+/// Name of the program. One in the folder of this program is preferred to one in `PATH`.
 const PROGRAM: &str = "hpmoe-doctor";
 
 /// `hpmoe measure`.
@@ -27,7 +27,7 @@ pub(crate) fn doctor(arguments: &[OsString]) -> Result<ExitCode, String> {
     })
 }
 
-/// Runs the program in place of this one, so that signals to this process reach it.
+/// Replaces this program by the given one, so that signals to this process reach it.
 #[cfg(unix)]
 fn run(mut command: Command) -> std::io::Result<ExitCode> {
     Err(std::os::unix::process::CommandExt::exec(&mut command))

@@ -33,7 +33,7 @@ pub(crate) fn emit(options: &EmitArgs) -> Result<ExitCode, String> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The contract of a task's first instance, in the first taskflow that has the task.
+/// The contract of a task's first instance, in the first taskflow that contains the task.
 fn contract_of(flows: &[FlowPlan], name: &str, file: &str) -> Result<String, String> {
     let named = |graph: &TaskGraph| -> Option<TaskId> {
         graph.tasks.iter().find(|(_, task)| task.name == name || task.label == name).map(|(id, _)| id)

@@ -1,4 +1,4 @@
-//! `hpmoe graph`: the task graph, as a text or a flowchart.
+//! `hpmoe graph`: the task graph, as text or as a flowchart.
 
 use crate::options::GraphArgs;
 use crate::output;

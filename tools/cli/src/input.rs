@@ -14,7 +14,7 @@ use hpmoe_kernels::printable::printable_path;
 use std::path::Path;
 use syn::ItemMod;
 
-/// A source file and its kernels.
+/// A source file and the kernels in it.
 pub(crate) struct SourceFile {
     pub(crate) name: String,
     pub(crate) text: String,
@@ -25,15 +25,15 @@ pub(crate) struct SourceFile {
 pub(crate) struct KernelSource {
     pub(crate) module: ItemMod,
     pub(crate) set: Overrides,
-    /// The sizes that a build chooses for those that the kernel leaves open.
+    /// The values that a build chooses for the sizes that the kernel leaves open.
     pub(crate) open: NamedSizes,
-    /// Numbers of ranks that schedules are made for, besides those that divide the experts.
+    /// Numbers of ranks to make schedules for, besides those that divide the number of experts.
     pub(crate) ranks: Vec<u32>,
 }
 
 impl SourceFile {
-    /// Reads a file. `settings` are `NAME=VALUE`, each for every kernel that declares the constant. Open tile sizes are chosen for
-    /// the machine and the launches.
+    /// Reads a file. Each of the `settings` has the form `NAME=VALUE` and applies to every kernel that declares the constant. Open tile
+    /// sizes are chosen for the target and the expected launches.
     pub(crate) fn read(
         file: &Path,
         settings: &[String],
@@ -44,7 +44,7 @@ impl SourceFile {
         Ok(source)
     }
 
-    /// Like [`Self::read`], for a text that is the content of a file.
+    /// Like [`Self::read`], for the text of a file.
     pub(crate) fn parse(
         name: String,
         text: String,
@@ -56,14 +56,14 @@ impl SourceFile {
         Ok(source)
     }
 
-    /// Reads a file, and leaves open tile sizes open.
+    /// Reads a file without choosing open tile sizes.
     pub(crate) fn as_written(file: &Path, settings: &[String]) -> Result<Self, String> {
         let name = printable_path(file);
         let text = std::fs::read_to_string(file).map_err(|error| format!("can't read {name}: {error}"))?;
         Self::parse_as_written(name, text, settings)
     }
 
-    /// Like [`Self::as_written`], for a text that is the content of a file.
+    /// Like [`Self::as_written`], for the text of a file.
     pub(crate) fn parse_as_written(name: String, text: String, settings: &[String]) -> Result<Self, String> {
         let settings = parse_settings(&settings.join(","))?;
         let modules = modules(&text).map_err(|error| {
@@ -97,7 +97,7 @@ impl SourceFile {
         Ok(flows)
     }
 
-    /// A kernel after the front end; if it has faults, an error that names `hpmoe check`.
+    /// Runs the front end on a kernel. If the kernel has faults, returns an error that names `hpmoe check`.
     pub(crate) fn front(&self, kernel: &KernelSource) -> Result<Front, String> {
         kernel.front().map_err(|faults| {
             let (kernel, count) = (&kernel.module.ident, faults.len());
@@ -115,7 +115,7 @@ impl KernelSource {
         Ok(())
     }
 
-    /// A warning, if fixed tile sizes cost time.
+    /// A warning if fixed tile sizes make the kernel slower.
     pub(crate) fn warning(&self, target: &Target, expected: Expected) -> Option<String> {
         let Self { module, set, open, .. } = self;
         let front = self.front().ok()?;
@@ -123,7 +123,7 @@ impl KernelSource {
         Some(costly.text(Surface::Command))
     }
 
-    /// The kernel after the front end, or all its faults.
+    /// Runs the front end on the kernel. Returns all faults if there are any.
     pub(crate) fn front(&self) -> Result<Front, Vec<Diagnostic>> {
         front(&self.module, &overrides(&self.set, &self.open)).map(|front| front.for_ranks(&self.ranks))
     }

@@ -1,4 +1,4 @@
-//! The command `hpmoe`: works on the kernels of a source file without compiling their crate.
+//! The command `hpmoe`, which works on the kernels of a source file without compiling their crate.
 
 mod calibrate;
 mod check;

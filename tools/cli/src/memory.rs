@@ -1,4 +1,4 @@
-//! `hpmoe memory`: every tensor of a launch with its place, rows and bytes.
+//! `hpmoe memory`: lists every tensor of a launch with its place, rows and bytes.
 
 use crate::options::MemoryArgs;
 use crate::output;
@@ -10,15 +10,15 @@ use hpmoe_kernels::memory::{MemoryLine, MemoryPlace, MemoryTable, balanced_rows,
 use serde_json::{Value, json};
 use std::process::ExitCode;
 
-/// The memory of one taskflow.
+/// The memory that a taskflow needs.
 struct FlowMemory {
     plan: FlowPlan,
     table: MemoryTable,
-    /// Received rows of each chunk: those that a rank has room for, the default without `--rows`, and those of an even load.
+    /// Received rows per chunk: the capacity of a rank, the default capacity without `--rows`, and the rows of an even load.
     rows: [u64; 3],
-    /// Bytes of heap and workspace with room for an even load only.
+    /// Bytes of heap and workspace if the capacity is that of an even load.
     even_bytes: usize,
-    /// Whether the rows are those of `--rows`.
+    /// Whether the capacity is given by `--rows`.
     given: bool,
     ranks: u32,
 }
@@ -51,7 +51,7 @@ pub(crate) fn memory(options: &MemoryArgs) -> Result<ExitCode, String> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Whether a taskflow has the chunks that the command line asks for.
+/// Checks that a taskflow has the number of chunks that the command line asks for.
 fn cut_into(plan: &FlowPlan, chunks: u32) -> Result<(), String> {
     let graph = plan.graph();
     let flow = format!("{}::{}", graph.kernel, graph.taskflow);
@@ -166,7 +166,7 @@ impl FlowMemory {
         text
     }
 
-    /// Name, bytes, rows, purpose, and the calls that use it.
+    /// Name, bytes, rows, purpose, and the calls that use the tensor.
     fn cells(&self, line: &MemoryLine) -> [String; 5] {
         let rows = match (line.formula.is_empty(), line.formula == line.rows.to_string()) {
             (true, _) => String::new(),
@@ -182,7 +182,7 @@ impl FlowMemory {
     }
 }
 
-/// Rows of cells in columns.
+/// Aligns the cells of rows in columns.
 fn columns(rows: &[[String; 5]]) -> String {
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default();
     let widths: [usize; 5] = std::array::from_fn(width);
@@ -193,7 +193,7 @@ fn columns(rows: &[[String; 5]]) -> String {
     rows.iter().map(line).collect()
 }
 
-/// Bytes for people.
+/// A size in a readable unit.
 fn size(bytes: usize) -> String {
     let (number, unit) = match bytes {
         0..1024 => return format!("{bytes} B"),

@@ -1,8 +1,8 @@
 //! Output of the command to stdout and stderr.
 //!
-//! A reader that has seen enough closes its end of the pipe (`hpmoe graph FILE.rs | head`). That is not an error: the
-//! command finishes its work, files included, and writes nothing more there. Control characters in text from files are
-//! escaped.
+//! A reader that needs no more output closes its end of the pipe (`hpmoe graph FILE.rs | head`). That is not an error:
+//! the command finishes its work, including files, and writes nothing more to the pipe. Control characters in text from
+//! files are escaped.
 
 use hpmoe_kernels::printable::printable_lines;
 use std::fmt::Display;
@@ -20,7 +20,7 @@ pub(crate) fn line(line: impl Display) -> Result<(), String> {
     text(&format!("{line}\n"))
 }
 
-/// Writes a line to stderr, which may be closed.
+/// Writes a line to stderr, or nothing if stderr is closed.
 pub(crate) fn note(note: impl Display) {
     // A failure to write to stderr can't be reported anywhere.
     let _ = writeln!(io::stderr().lock(), "{}", printable_lines(&note.to_string()));

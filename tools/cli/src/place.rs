@@ -44,7 +44,7 @@ pub(crate) fn place(options: &PlaceArgs) -> Result<ExitCode, String> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The savings and costs of each layer's new placement, if the command line asks for them.
+/// Savings and costs of each layer's new placement, if the command line asks for them.
 fn payoffs(
     options: &PayoffArgs,
     layers: &[Vec<u64>],
@@ -66,13 +66,13 @@ fn payoffs(
     layers.iter().zip(placed).zip(current).map(payoff).collect::<Result<_, _>>().map(Some)
 }
 
-/// Rows in `launches` launches, of those in `counted`.
+/// Number of rows in `launches` launches if `counted` launches had `rows` rows.
 fn scaled(rows: u64, launches: u64, counted: u64) -> u64 {
     let (rows, launches, counted) = (u128::from(rows), u128::from(launches), u128::from(counted));
     u64::try_from((rows * launches + counted / 2) / counted).unwrap_or(u64::MAX)
 }
 
-/// The placements to use: for a layer whose new placement does not pay, the one in force.
+/// The placements to use. A layer whose new placement does not pay keeps its current one.
 fn in_force(placed: &[Placement], current: Option<&[Placement]>, payoffs: Option<&[Payoff]>) -> Vec<Placement> {
     let Some((current, payoffs)) = current.zip(payoffs) else { return placed.to_vec() };
     let chosen = placed.iter().zip(current).zip(payoffs);
@@ -87,7 +87,7 @@ fn payoff_json(payoff: &Payoff) -> Value {
     json!({ "accepted": payoff.pays(), "saved_ns": saved_ns(payoff), "copies_ns": payoff.copies_ns })
 }
 
-/// A table of accepted placements with reasons, for people.
+/// A table that says for each layer whether the new placement is accepted, with the reason.
 fn payoff_table(payoffs: &[Payoff]) -> String {
     let mut text = "\nlayer  saved us  copies us  accepted\n".to_owned();
     for (layer, payoff) in payoffs.iter().enumerate() {
@@ -102,7 +102,7 @@ fn payoff_table(payoffs: &[Payoff]) -> String {
     text
 }
 
-/// Whether the placement in force is for these ranks, layers and experts.
+/// Checks that the current placements are for these numbers of ranks and layers.
 fn fits(options: &PlaceArgs, current: &[Placement], layers: &[Vec<u64>]) -> Result<(), String> {
     let file = options.current.as_deref().map(printable_path).unwrap_or_default();
     if current.len() != layers.len() {
@@ -114,7 +114,7 @@ fn fits(options: &PlaceArgs, current: &[Placement], layers: &[Vec<u64>]) -> Resu
     }
 }
 
-/// Loads by layer and expert, as this project, SGLang and vLLM write them.
+/// Loads by layer and expert, in the formats of this project, SGLang and vLLM.
 fn loads(value: &Value) -> Result<Vec<Vec<u64>>, String> {
     if let Some(of_physical) = value.get("expert_load_pass").or_else(|| value.get("expert_load_view")) {
         let map = value.get("physical_to_logical_map").ok_or(
@@ -137,7 +137,7 @@ fn loads(value: &Value) -> Result<Vec<Vec<u64>>, String> {
     }
 }
 
-/// The loads of one layer from the rows that each rank sends to each expert, in the format of `--routing`.
+/// The loads of one layer, given the rows that each rank sends to each expert, in the format of `--routing`.
 fn of_ranks(counts: &[Vec<u64>]) -> Result<Vec<u64>, String> {
     let experts = counts.first().map_or(0, Vec::len);
     if experts == 0 || counts.iter().any(|of_rank| of_rank.len() != experts) {
@@ -149,7 +149,7 @@ fn of_ranks(counts: &[Vec<u64>]) -> Result<Vec<u64>, String> {
     Ok((0..experts).map(|expert| counts.iter().map(|of_rank| of_rank[expert]).fold(0, u64::saturating_add)).collect())
 }
 
-/// Loads by layer and expert. A single list is one layer; lists of several steps are added up.
+/// Loads by layer and expert. A single list is one layer; the lists of several steps are added.
 fn rows(value: &Value) -> Result<Vec<Vec<u64>>, String> {
     let list =
         value.as_array().ok_or("there is no list of loads under `loads`, `logical_count` or `global_expert_load`")?;
@@ -192,7 +192,7 @@ fn layer_loads(layer: &Value) -> Result<Vec<u64>, String> {
     list.iter().map(load).collect()
 }
 
-/// A load: a whole number, or a mean, which is rounded.
+/// A load, which is an integer, or a mean that is rounded.
 fn load(value: &Value) -> Result<u64, String> {
     let number = value
         .as_u64()
@@ -233,7 +233,7 @@ fn rows_of_map(map: &Value) -> Result<Vec<Vec<i64>>, String> {
     serde_json::from_value(map.clone()).map_err(|error| format!("`physical_to_logical_map`: {error}"))
 }
 
-/// The fullest rank before and after, for people.
+/// A table of the load of the fullest rank, before and after.
 fn table(
     layers: &[Vec<u64>],
     placed: &[Placement],

@@ -1,4 +1,4 @@
-//! Files of placements: JSON with the placement of each layer.
+//! Files of placements: JSON that contains the placement of each layer.
 
 use hpmoe_core::graph::Sizes;
 use hpmoe_kernels::printable::printable_path;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-/// A layer's placement, as a command line names it.
+/// A layer's placement, as specified on a command line.
 #[derive(Clone, Debug)]
 pub(crate) struct PlacementChoice {
     file: PathBuf,
@@ -25,7 +25,7 @@ impl FromStr for PlacementChoice {
 }
 
 impl PlacementChoice {
-    /// The placement, for a kernel on a number of ranks.
+    /// Reads the placement, and checks that it suits a kernel on a number of ranks.
     fn read(&self, ranks: u32, kernel: &Sizes) -> Result<Placement, String> {
         let name = printable_path(&self.file);
         let layers = read(&self.file)?;
@@ -53,7 +53,7 @@ impl PlacementChoice {
     }
 }
 
-/// The placement of a command line, if it has one.
+/// Reads the placement that the command line specifies, if any.
 pub(crate) fn chosen(
     choice: Option<&PlacementChoice>,
     ranks: u32,
@@ -62,7 +62,7 @@ pub(crate) fn chosen(
     choice.map(|choice| choice.read(ranks, kernel)).transpose()
 }
 
-/// The placements of all layers.
+/// Reads the placements of all layers.
 pub(crate) fn read(file: &Path) -> Result<Vec<Placement>, String> {
     let name = printable_path(file);
     let text = std::fs::read_to_string(file).map_err(|error| format!("can't read {name}: {error}"))?;
@@ -101,7 +101,7 @@ fn placement(layer: &Value, ranks: usize, experts: usize) -> Result<Placement, S
     placement.with_shares(&shares).map_err(|error| error.to_string())
 }
 
-/// The content of a file. All layers are for one group.
+/// The content of a file. All layers have the same ranks and experts.
 pub(crate) fn json(layers: &[Placement]) -> Value {
     let layer = |placement: &Placement| {
         let places: Vec<i64> =

@@ -15,41 +15,41 @@ use hpmoe_core::validate::ValidSchedule;
 use std::path::Path;
 use std::rc::Rc;
 
-/// A taskflow and how to schedule it.
+/// A taskflow, and the choices for its schedule.
 pub(crate) struct FlowPlan {
     pub(crate) checked: CheckedGraph,
     pub(crate) choices: Choices,
     pub(crate) origin: Origin,
-    /// The constants that a tuned schedule replaces, as a list for people; empty if there are none.
+    /// The constants that a tuned schedule replaces, as a printable list; empty if there are none.
     pub(crate) replaced: String,
-    /// The sizes that are chosen for open ones, as a list for people; empty if there are none.
+    /// The sizes that are chosen for open ones, as a printable list; empty if there are none.
     pub(crate) chosen: String,
-    /// The kernel that it belongs to.
+    /// The kernel that contains the taskflow.
     kernel: Rc<KernelSource>,
 }
 
 /// The origin of a schedule's choices.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Origin {
-    /// The scheduler's defaults.
+    /// Default choices of the scheduler.
     Default,
-    /// The file of tuned schedules next to the source.
+    /// Choices from the file of tuned schedules next to the source.
     Tuned,
-    /// The command line.
+    /// Choices from the command line.
     Given,
 }
 
 /// Whether to look for a file of tuned schedules.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Tuning {
-    /// Uses the schedules that it holds, as a build does.
+    /// Uses the schedules in the file, as a build does.
     Taken,
     /// Ignores the file.
     Ignored,
 }
 
 impl Origin {
-    /// The name in JSON.
+    /// The name that is used in JSON.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Default => "default",
@@ -60,7 +60,7 @@ impl Origin {
 }
 
 impl Tuning {
-    /// The plan that `--untuned` asks for.
+    /// Says what to do with the file, depending on `--untuned`.
     pub(crate) const fn unless(untuned: bool) -> Self {
         if untuned { Self::Ignored } else { Self::Taken }
     }
@@ -83,7 +83,7 @@ impl FlowPlan {
         compile::scheduled(&self.checked, target, &self.choices)
     }
 
-    /// The inputs of the schedule, for people.
+    /// A description of the schedule's inputs.
     pub(crate) fn about(&self) -> String {
         let choices = match self.origin {
             Origin::Default => "default schedule".to_owned(),
@@ -104,7 +104,7 @@ impl FlowPlan {
         self.checked.graph()
     }
 
-    /// The tile sizes that it is made with, by name (JSON).
+    /// The tile sizes of the taskflow, by name (JSON).
     pub(crate) fn tile_sizes(&self) -> serde_json::Map<String, serde_json::Value> {
         let constants = self.graph().constants.iter().filter(|(name, _)| TILE_SIZES.contains(&name.as_str()));
         constants.filter_map(|(name, value)| Some((name.clone(), value.size()?.into()))).collect()
@@ -115,7 +115,7 @@ impl FlowPlan {
     }
 }
 
-/// The taskflows of a file, with open tile sizes chosen for a target and the launches that are expected.
+/// The taskflows of a file, with open tile sizes chosen for a target and the expected launches.
 pub(crate) fn plans(
     file: &Path,
     settings: &[String],
@@ -135,8 +135,8 @@ pub(crate) fn plans(
     Ok(plans)
 }
 
-/// Writes a warning for each kernel whose fixed tile sizes cost time, unless slow sizes are allowed. Tuned sizes are not checked, because the
-/// search has compared them in the simulator, which is more exact.
+/// Writes a warning for each kernel that fixed tile sizes make slower, unless slow sizes are allowed. Tuned sizes are not checked, because
+/// the search has compared them in the simulator, which is more exact.
 pub(crate) fn warn_of_costly_sizes<'a>(
     plans: impl IntoIterator<Item = &'a FlowPlan>,
     allowed: bool,
@@ -173,12 +173,12 @@ fn tuned_plans(kernel: &Rc<KernelSource>, tuned: &Tuned, target: &Target) -> Opt
     Some(sized.flows.into_iter().map(plan).collect())
 }
 
-/// Sizes for people.
+/// Sizes as a printable list.
 fn list(sizes: &NamedSizes) -> String {
     sizes.iter().map(|(name, size)| format!("{name} = {size}")).collect::<Vec<_>>().join(", ")
 }
 
-/// The taskflow of a name, NAME or KERNEL::NAME; without a name, the only one.
+/// The taskflow with the given name, which is NAME or KERNEL::NAME. Without a name, the only taskflow.
 pub(crate) fn chosen(plans: Vec<FlowPlan>, name: Option<&str>) -> Result<FlowPlan, String> {
     let matches = |plan: &FlowPlan| name.is_none_or(|name| plan.graph().taskflow == name || plan.full_name() == name);
     let names = plans.iter().map(FlowPlan::full_name).collect::<Vec<_>>().join(", ");

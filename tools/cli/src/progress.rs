@@ -9,13 +9,13 @@ use std::time::{Duration, Instant};
 const QUICK: Duration = Duration::from_secs(2);
 const TICK: Duration = Duration::from_millis(200);
 
-/// Bars of one command count its time together.
+/// The start of the command's first progress bar. All bars of a command count their time from it.
 static START: OnceLock<Instant> = OnceLock::new();
 
 /// A progress bar, which is erased when dropped. Nothing is drawn if stderr is not a terminal.
 pub(crate) struct Progress {
     bar: ProgressBar,
-    /// Dropped first, which ends the waiting thread.
+    /// Dropped before `waiting`, so that the waiting thread ends.
     end: Option<Sender<()>>,
     waiting: Option<JoinHandle<()>>,
 }
@@ -42,12 +42,12 @@ impl Reader {
 }
 
 impl Progress {
-    /// Progress in `steps` steps.
+    /// A bar for a known number of steps.
     pub(crate) fn new(steps: usize, reader: Reader) -> Self {
         Self::on(reader.target(), Some(steps as u64))
     }
 
-    /// Progress with an unknown number of steps.
+    /// A bar for an unknown number of steps.
     pub(crate) fn counting(what: &'static str, reader: Reader) -> Self {
         let progress = Self::on(reader.target(), None);
         progress.begins(what.to_owned());
@@ -112,7 +112,7 @@ mod tests {
         (terminal.clone(), ProgressDrawTarget::term_like(Box::new(terminal)))
     }
 
-    /// Waits until the screen is as wanted, and returns it; the test fails after a timeout.
+    /// Waits until the screen meets a condition, and returns its text; the test fails after a timeout.
     fn screen(terminal: &InMemoryTerm, wanted: impl Fn(&str) -> bool) -> String {
         let start = Instant::now();
         loop {

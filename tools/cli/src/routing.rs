@@ -7,10 +7,10 @@ use hpmoe_kernels::{Placement, Ranks};
 use hpmoe_simulator::simulate::{Routing, RoutingError, RoutingSizes};
 use serde_json::Value;
 
-/// Draws a routing with an exponent and a seed.
+/// A function that draws a routing with an exponent and a seed.
 type Draw = fn(RoutingSizes, f64, u64) -> Routing;
 
-/// The sizes of a kernel's routing on a number of ranks.
+/// The sizes of the routing of a kernel on a number of ranks.
 pub(crate) fn sizes_of(kernel: &Sizes, ranks: u32) -> Result<RoutingSizes, String> {
     let small = |name: &str, size: usize| {
         u32::try_from(size).map_err(|_| format!("{name} is {size}: a routing has at most {}", u32::MAX))
@@ -23,8 +23,7 @@ pub(crate) fn sizes_of(kernel: &Sizes, ranks: u32) -> Result<RoutingSizes, Strin
     })
 }
 
-/// The routing that a command line names, for physical experts: as a placement assigns them to ranks, or otherwise consecutive ones on each
-/// rank.
+/// The routing given on the command line, for physical experts. Without a placement, each rank has consecutive experts.
 pub(crate) fn routed(text: &str, kernel: &Sizes, ranks: u32, placement: Option<&Placement>) -> Result<Routing, String> {
     let logical = routing(text, sizes_of(kernel, ranks)?)?;
     let local = kernel.local_experts(ranks as usize);
@@ -39,14 +38,14 @@ pub(crate) fn routed(text: &str, kernel: &Sizes, ranks: u32, placement: Option<&
     placed.map_err(|error| error.to_string())
 }
 
-/// The routing of `hpmoe schedule`, of a kernel's physical experts.
+/// The routing for `hpmoe schedule`, for a kernel's physical experts.
 pub(crate) fn of_schedule(options: &ScheduleArgs, kernel: &Sizes) -> Result<Routing, String> {
     let ranks = options.group();
     let placement = placements::chosen(options.placement.as_ref(), ranks, kernel)?;
     routed(&options.routing, kernel, ranks, placement.as_ref())
 }
 
-/// The routing of logical experts that a command line names.
+/// The routing given on the command line, for logical experts.
 fn routing(text: &str, sizes: RoutingSizes) -> Result<Routing, String> {
     let RoutingSizes { ranks, experts, top_k, .. } = sizes;
     if text == "balanced" {
@@ -77,8 +76,8 @@ fn routing(text: &str, sizes: RoutingSizes) -> Result<Routing, String> {
     Ok(routing)
 }
 
-/// A routing from JSON: row counts by rank and expert, as a bare matrix or under `counts`; or the experts of each token, by
-/// rank, under `topk_ids`.
+/// Reads a routing from JSON: row counts by rank and expert, as a bare matrix or under `counts`; or the experts of each token, by rank,
+/// under `topk_ids`.
 fn from_json(content: &str, sizes: RoutingSizes) -> Result<Routing, String> {
     let value: Value = serde_json::from_str(content).map_err(|error| error.to_string())?;
     let refused = |error: RoutingError| error.to_string();

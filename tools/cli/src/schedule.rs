@@ -1,4 +1,4 @@
-//! `hpmoe schedule`: the queues of a schedule, its numbers, and a picture.
+//! `hpmoe schedule`: the queues of a schedule, figures about it, and a picture.
 
 mod export;
 mod launched;
@@ -48,7 +48,7 @@ pub(crate) fn schedule(options: &ScheduleArgs) -> Result<ExitCode, String> {
 }
 
 /// The launches for which open tile sizes are chosen: those with the given ranks; without them, the launch that a picture or an export
-/// shows, as in `hpmoe simulate`; otherwise those of a build.
+/// shows, as in `hpmoe simulate`; otherwise, the same launches as in a build.
 fn expected(options: &ScheduleArgs) -> Expected {
     let of_launch = options.svg.is_some() || options.export.is_some();
     Expected { ranks: options.ranks.or(of_launch.then_some(options.group())), tokens: None }

@@ -1,4 +1,4 @@
-//! `hpmoe simulate`: the kernel, the original system and the serial execution on a described target.
+//! `hpmoe simulate`: simulates the kernel, the original system and serial execution on a target.
 
 mod ablate;
 mod assumed;
@@ -50,7 +50,7 @@ pub(crate) fn simulate(options: &SimulateArgs) -> Result<ExitCode, String> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Prints the gain of each choice of the schedule of `ours`.
+/// Prints the gain from each choice in the schedule of `ours`.
 fn ablate(options: &SimulateArgs) -> Result<ExitCode, String> {
     let scenario = Scenario::read(&options.layer, &[Policy::Ours])?;
     let ablations = ablate::ablations(&scenario, Reader::new(options.json))?;
@@ -62,7 +62,7 @@ fn ablate(options: &SimulateArgs) -> Result<ExitCode, String> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Writes the files that --gantt and --trace name.
+/// Writes the files given by --gantt and --trace.
 fn pictures(options: &SimulateArgs, scenario: &Scenario, run: &PolicyRun) -> Result<(), String> {
     let policy = run.policy;
     let progress = Progress::new(1, Reader::new(options.json));

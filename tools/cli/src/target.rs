@@ -1,4 +1,4 @@
-//! The target of a command line.
+//! The target given on the command line.
 
 use crate::options::{DieArgs, TargetChoice};
 use hpmoe_build::{fit_for_kernels, read_target};
@@ -6,7 +6,7 @@ use hpmoe_core::target::Target;
 use std::path::Path;
 
 impl TargetChoice {
-    /// The built-in target of that name or the file, with its constants changed.
+    /// Reads the target: a built-in one by name, or one from a file. Constants from the command line replace its own.
     pub(crate) fn read(&self) -> Result<Target, String> {
         let mut target = named(&self.target)?;
         for constant in &self.constants {
@@ -17,7 +17,7 @@ impl TargetChoice {
 }
 
 impl DieArgs {
-    /// The target, if kernels can be built for it.
+    /// Reads the target, and checks that kernels can be built for it.
     pub(crate) fn read(&self) -> Result<Target, String> {
         let file = Target::built_in(&self.target).is_none().then(|| Path::new(&self.target));
         fit_for_kernels(named(&self.target)?, file, self.matrix_cores)

@@ -6,7 +6,7 @@ use hpmoe_core::unused::Unused;
 use proc_macro2::Span;
 use serde_json::{Value, json};
 
-/// The JSON object of a file.
+/// The JSON object for a file.
 pub(super) fn object(file: &str, taskflows: Vec<Value>, faults: &[Diagnostic], warnings: &[Unused]) -> Value {
     json!({
         "file": file,
@@ -16,7 +16,7 @@ pub(super) fn object(file: &str, taskflows: Vec<Value>, faults: &[Diagnostic], w
     })
 }
 
-/// A taskflow without faults.
+/// The JSON object for a taskflow without faults.
 pub(super) fn taskflow(flow: &CheckedGraph) -> Value {
     let graph = flow.graph();
     json!({
@@ -40,7 +40,7 @@ fn warning(unused: &Unused) -> Value {
     at(unused.at, json!({"message": unused.message, "help": unused.help}))
 }
 
-/// The object with its place in the file; lines and columns count from 1.
+/// Adds the place in the file to an object. Lines and columns count from 1.
 fn at(span: Span, mut object: Value) -> Value {
     let start = span.start();
     object["line"] = start.line.into();

@@ -1,4 +1,4 @@
-//! `hpmoe diff`: how the schedules of two source files differ, or the runs of two traces.
+//! `hpmoe diff`: the differences between the schedules of two source files, or between the runs of two traces.
 
 mod trace;
 mod traces;
@@ -29,7 +29,7 @@ pub(crate) fn diff(options: &DiffArgs) -> Result<ExitCode, String> {
     }
 }
 
-/// Prints how the schedules of two source files differ.
+/// Prints the differences between the schedules of two source files.
 fn schedules(options: &DiffArgs) -> Result<ExitCode, String> {
     let target = options.die.read()?;
     let schedules = |file: &Path| -> Result<String, String> {

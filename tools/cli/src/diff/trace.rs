@@ -1,31 +1,31 @@
-//! A trace of a run, read from a file that `hpmoe simulate --trace` or a launch has written.
+//! A trace of a run, read from a file written by `hpmoe simulate --trace` or by a launch.
 
 use hpmoe_kernels::printable::printable_path;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// A run, from its trace.
+/// A run, read from its trace.
 #[derive(Debug)]
 pub(super) struct RunTrace {
     /// The program that was run, and whether it was simulated or measured.
     pub(super) about: String,
-    /// The number of its ranks.
+    /// Number of ranks.
     pub(super) ranks: usize,
-    /// Tasks that ran and are not in the file.
+    /// Number of tasks that ran but are not in the file.
     pub(super) missing: u64,
-    /// The tasks of each core, in the order in which they ran.
+    /// The tasks of each core, in the order of the run.
     pub(super) cores: BTreeMap<CoreName, Vec<Task>>,
 }
 
-/// A core: its rank, and its name there, as in `AIC 07`.
+/// A core: its rank, and its name on that rank, such as `AIC 07`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct CoreName {
     pub(super) rank: u64,
     pub(super) name: String,
 }
 
-/// A task that ran. Times are in µs.
+/// A task of a run. Times are in µs.
 #[derive(Clone, Debug)]
 pub(super) struct Task {
     pub(super) place: TaskPlace,
@@ -114,12 +114,12 @@ impl RunTrace {
         self.cores.iter().flat_map(|(core, tasks)| tasks.iter().map(move |task| (core, task)))
     }
 
-    /// Time from the start of the first task to the end of the last one, in µs.
+    /// Time from the first task, including its wait, to the end of the last task, in µs.
     pub(super) fn time(&self) -> f64 {
         let begin = self.tasks().map(|(_, task)| task.begin - task.wait).fold(f64::INFINITY, f64::min);
         self.tasks().map(|(_, task)| task.begin + task.time).fold(begin, f64::max) - begin
     }
 }
 
-/// The time by which slices end early, in µs.
+/// By how much slices end early in traces, in µs.
 const NS: f64 = 0.001;

@@ -6,18 +6,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// The comparison of the runs of one kind of task.
+/// The comparison of two runs for one kind of task.
 #[derive(Default)]
 struct Kind {
-    /// Tasks, and their time and wait in µs, in either run.
+    /// For each run: number of tasks, and their total time and wait in µs.
     runs: [Sums; 2],
-    /// Tasks that only one of the runs has.
+    /// Number of tasks that only one of the runs has.
     only_in_one: usize,
-    /// Tasks that run on another core.
+    /// Number of tasks that run on different cores.
     moved: usize,
-    /// Tasks at another position in the order of the tasks that both runs have on the same core.
+    /// Number of tasks with different positions in the order of the tasks that both runs have on the same core.
     reordered: usize,
-    /// Start of its first task, in the first run that has such tasks.
+    /// Start of the first task of this kind, in the first run that has such tasks.
     first: f64,
 }
 
@@ -41,7 +41,7 @@ struct Parting<'a> {
     tasks: [&'a TaskPlace; 2],
 }
 
-/// The comparison of two traces, as text.
+/// Compares two traces. Returns the comparison as text.
 pub(super) fn compared(old: &Path, new: &Path) -> Result<String, String> {
     let runs = [RunTrace::read(old)?, RunTrace::read(new)?];
     let names = [old, new].map(printable_path);
@@ -74,7 +74,7 @@ pub(super) fn compared(old: &Path, new: &Path) -> Result<String, String> {
     Ok(text)
 }
 
-/// The kinds of tasks by name, and the place where the order of some core first differs.
+/// The kinds of tasks by name, and the earliest place in time at which the order of a core differs.
 fn kinds(runs: &[RunTrace; 2]) -> (BTreeMap<String, Kind>, Option<Parting<'_>>) {
     let mut kinds: BTreeMap<String, Kind> = BTreeMap::new();
     for (number, run) in runs.iter().enumerate() {
@@ -127,7 +127,7 @@ fn kinds(runs: &[RunTrace; 2]) -> (BTreeMap<String, Kind>, Option<Parting<'_>>) 
     (kinds, parting.map(|(_, parting)| parting))
 }
 
-/// A line for each kind, in the order in which they begin.
+/// A line for each kind, in the order of their first tasks.
 fn table(kinds: &BTreeMap<String, Kind>) -> String {
     let mut rows: Vec<(&String, &Kind)> = kinds.iter().collect();
     rows.sort_by(|(_, a), (_, b)| a.first.total_cmp(&b.first));

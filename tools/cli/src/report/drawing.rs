@@ -1,10 +1,10 @@
-//! Common code of the page's pictures.
+//! Code that the page's pictures share.
 
 use hpmoe_core::report::drawing::number;
 use svg::Document;
 use svg::node::element::{Rectangle, Title};
 
-/// An empty picture of a size in pixels, which shrinks with the page.
+/// An empty picture with a size in pixels, which is scaled down with the page.
 pub(super) fn picture(width: f64, height: f64, label: &str) -> Document {
     Document::new()
         .set("viewBox", format!("0 0 {} {}", number(width), number(height)))
@@ -13,7 +13,7 @@ pub(super) fn picture(width: f64, height: f64, label: &str) -> Document {
         .set("aria-label", label.to_owned())
 }
 
-/// A rectangle with a text that shows when a pointer rests on it.
+/// A rectangle with a text that appears when the pointer rests on it.
 pub(super) fn rectangle((x, y): (f64, f64), (width, height): (f64, f64), fill: &str, hint: String) -> Rectangle {
     Rectangle::new()
         .set("x", number(x))

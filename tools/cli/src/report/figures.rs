@@ -1,4 +1,4 @@
-//! The latencies as a table.
+//! A table of latencies.
 
 use super::page::escaped;
 use crate::simulate::assumed;

@@ -1,4 +1,4 @@
-//! The task graph: phases from left to right, each after its dependencies.
+//! A picture of the task graph: phases from left to right, each to the right of its dependencies.
 
 use super::drawing::{picture, rectangle};
 use hpmoe_core::analyze::CheckedGraph;
@@ -12,7 +12,7 @@ const NODE: (f64, f64) = (168.0, 42.0);
 const GAP: (f64, f64) = (64.0, 16.0);
 const MARGIN: f64 = 12.0;
 
-/// A phase, or the place at which a line passes a layer of phases.
+/// A phase, or a place at which the line of a dependency passes through a layer of phases.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stop {
     Phase(PhaseId),
@@ -48,7 +48,7 @@ fn corner(layer: u32, row: u32) -> (f64, f64) {
     (MARGIN + f64::from(layer) * (NODE.0 + GAP.0), MARGIN + f64::from(row) * (NODE.1 + GAP.1))
 }
 
-/// The stops of each layer, from top to bottom: a phase comes one layer after the last that it depends on.
+/// The stops of each layer, from top to bottom. A phase is in the layer after the last one that it depends on.
 fn layers(checked: &CheckedGraph) -> Vec<Vec<Stop>> {
     let dependencies = checked.dependencies();
     let mut layer: Vec<usize> = Vec::new();
@@ -70,7 +70,7 @@ fn layers(checked: &CheckedGraph) -> Vec<Vec<Stop>> {
     layers
 }
 
-/// The line of a dependency, through the middle of its stops.
+/// The line of a dependency, which passes through the middle of its stops.
 fn line(checked: &CheckedGraph, schedule: &Schedule, dependency: usize, stops: &[(f64, f64)]) -> Path {
     let middle = |y: f64| number(y + NODE.1 / 2.0);
     let mut path = String::new();

@@ -16,7 +16,7 @@ const LEFT: f64 = 210.0;
 const BAR: f64 = 420.0;
 const STEP: f64 = 22.0;
 
-/// One line of a picture: its name, its bytes, the bytes of a full bar (the capacity, or the largest line), and a text.
+/// A bar of a picture: its label, its bytes, the bytes of a full bar (the capacity, or the largest size), and a text.
 struct Line {
     name: String,
     bytes: f64,
@@ -63,7 +63,7 @@ fn on_chip(checked: &CheckedGraph) -> Vec<Line> {
     lines
 }
 
-/// Lines of heap and workspace, and those of the caller's tensors that are kept.
+/// The bars of heap and workspace, and of the caller's tensors that are kept.
 fn tensors(graph: &TaskGraph, lines: &[MemoryLine]) -> Vec<Line> {
     let drawn = lines.iter().filter(|line| line.place != MemoryPlace::Caller || line.is_kept());
     let mut lines: Vec<Line> = drawn

@@ -1,4 +1,4 @@
-//! `hpmoe report`: one page with a kernel's graph, its simulated run task by task, and what it is compared with.
+//! `hpmoe report`: a page with a kernel's graph, its simulated run task by task, and runs to compare it with.
 
 mod drawing;
 mod figures;
@@ -64,7 +64,7 @@ pub(crate) fn report(options: &ReportArgs) -> Result<ExitCode, String> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The layer from another file.
+/// Reads a second layer from another file.
 fn second(layer: &LayerArgs, file: std::path::PathBuf) -> Result<(LayerArgs, Scenario), String> {
     let layer = LayerArgs { file, ..layer.clone() };
     let scenario = Scenario::read(&layer, &[Policy::Ours]);

@@ -1,4 +1,4 @@
-//! The page: text, pictures, the data of the runs, and the script that draws the runs.
+//! The page: texts, pictures, the data of the runs, and the script that draws the runs.
 
 use super::run::Run;
 
@@ -45,7 +45,7 @@ impl Page<'_> {
     }
 }
 
-/// A text in HTML.
+/// Escapes a text for HTML.
 pub(super) fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

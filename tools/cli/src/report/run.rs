@@ -1,4 +1,4 @@
-//! A simulated run, as the page's script reads it.
+//! A simulated run, in the form that the page's script reads.
 
 use crate::simulate::runs::PolicyRun;
 use crate::simulate::scenario::Scenario;
@@ -13,14 +13,14 @@ use std::path::Path;
 pub(super) struct Run {
     /// The rank that is drawn.
     pub(super) rank: u32,
-    /// Bytes put, by source and then destination.
+    /// Bytes of puts, by source and then by destination.
     pub(super) traffic: Vec<Vec<u64>>,
-    /// The script's data: times in ns, and tasks as one array for each property.
+    /// The data for the script: times in ns, and tasks as one array per property.
     pub(super) data: Value,
 }
 
 impl Run {
-    /// A simulated run with a timeline; draws the given rank, or the last one to end.
+    /// Prepares a simulated run with a timeline. The page draws the given rank; by default, the one that ends last.
     pub(super) fn new(
         scenario: &Scenario,
         PolicyRun { policy, simulated: run, separate, .. }: &PolicyRun,
@@ -68,11 +68,11 @@ impl Run {
     }
 }
 
-/// The tasks on the page: all of a rank, and those that they or the end of the run depend on.
+/// The tasks on the page: all tasks of a rank, and those that these tasks or the end of the run depend on.
 struct Kept {
-    /// By task: its number on the page.
+    /// The number of each task on the page.
     number: Vec<Option<usize>>,
-    /// By number on the page: the task.
+    /// The task of each number on the page.
     tasks: Vec<usize>,
 }
 
@@ -94,7 +94,7 @@ impl Kept {
         Self { number, tasks }
     }
 
-    /// One array for each property, so that the page stays small.
+    /// The tasks as one array per property, which keeps the page small.
     fn tasks(&self, records: &[TracedTask], causes: &[Cause], matrix_cores: u32) -> Value {
         let all = |property: &dyn Fn(&TracedTask) -> u64| -> Vec<u64> {
             self.tasks.iter().map(|&task| property(&records[task])).collect()
@@ -128,7 +128,7 @@ impl Kept {
     }
 }
 
-/// The meaning of the groups of each operation.
+/// What the groups of each operation stand for.
 fn spaces(scenario: &Scenario, policy: Policy) -> Vec<&'static str> {
     if policy != Policy::Ours {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! The traffic between ranks.
+//! A picture of the traffic between ranks.
 
 use super::drawing::{picture, rectangle};
 use hpmoe_core::report::drawing::text;
@@ -6,11 +6,11 @@ use svg::node::element::Group;
 
 const LEFT: f64 = 60.0;
 const TOP: f64 = 36.0;
-/// Least and most pixels of a cell.
+/// Minimum and maximum size of a cell in pixels.
 const CELL: (f64, f64) = (4.0, 40.0);
 const WIDTH: f64 = 480.0;
 
-/// A cell for each pair of ranks, darker the more bytes one puts to the other (SVG).
+/// The picture (SVG): a cell for each pair of ranks, which is darker if one rank puts more bytes to the other.
 pub(super) fn traffic(bytes: &[Vec<u64>]) -> String {
     let ranks = bytes.len();
     let cell = (WIDTH / ranks as f64).clamp(CELL.0, CELL.1);

@@ -1,4 +1,5 @@
-//! `--export`: the queue of every core, task by task, for another program to replay. The schema is in `docs/export.md`.
+//! `--export`: the queue of every core, task by task, so that another program can replay it. `docs/export.md` describes
+//! the schema.
 
 mod rates;
 mod work;
@@ -16,7 +17,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-/// Writes the queues of all ranks with the extents of a routing.
+/// Writes the queues of all ranks, with the extents for a routing.
 pub(super) fn export(
     options: &ScheduleArgs,
     target: &Target,
@@ -46,7 +47,7 @@ pub(super) fn export(
     write(target, &ours, &head, path).map_err(|error| format!("can't write {}: {error}", printable_path(path)))
 }
 
-/// Writes queue by queue, so that millions of tasks need no memory.
+/// Writes one queue after another, so that millions of tasks need no memory.
 fn write(target: &Target, ours: &Ours<'_>, head: &Value, path: &Path) -> io::Result<()> {
     let mut file = BufWriter::new(File::create(path)?);
     let head = head.to_string();

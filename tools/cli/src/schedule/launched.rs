@@ -1,4 +1,4 @@
-//! A schedule in a launch: its numbers, and a picture.
+//! A schedule in a launch: figures about it, and a picture.
 
 use crate::options::ScheduleArgs;
 use crate::plan::FlowPlan;
@@ -10,7 +10,7 @@ use hpmoe_core::target::Target;
 use hpmoe_core::validate::{ValidSchedule, default_rows};
 use hpmoe_simulator::simulate::{Ours, Routing, default_chunks, schedule_in_chunks, simulate, tile_tasks};
 
-/// A kernel and its schedule in a launch of the command line's routing, with the default capacity.
+/// A kernel and its schedule in a launch with the routing of the command line and the default capacity.
 pub(super) struct Launched {
     pub(super) routing: Routing,
     pub(super) checked: CheckedGraph,

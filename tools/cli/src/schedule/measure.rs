@@ -1,4 +1,4 @@
-//! `--tile-tasks`: the time that scheduling and validating takes for a kernel of about that many tiles.
+//! `--tile-tasks`: measures how long it takes to schedule and validate a kernel of about the given number of tiles.
 
 use crate::input::SourceFile;
 use crate::options::ScheduleArgs;
@@ -11,9 +11,9 @@ use hpmoe_core::target::Target;
 use std::process::ExitCode;
 use std::time::Instant;
 
-/// The forward layer, whose constants are set.
+/// The source of the forward layer, whose constants are set.
 const SYNTHETIC: &str = include_str!("synthetic.rs");
-/// Tiles per rank for each expert of the group, with [`SIZES`] and [`TOKENS`].
+/// Tiles per rank for each expert of the group, if [`SIZES`] and [`TOKENS`] are used.
 const TILES: u64 = 300;
 /// Tokens per rank for each expert of the group.
 const TOKENS: u64 = 64;
@@ -21,16 +21,16 @@ const TOKENS: u64 = 64;
 const SIZES: &str = "HIDDEN=1792,INTER=512,TOP_K=8,TILE_N=64,PUT=16,BLOCK=16,COLUMNS=256";
 /// Maximum number of experts of the layer, a power of two that a kernel may have.
 const EXPERTS: u64 = 1 << 15;
-/// With more tiles than this, row tiles have 16 rows instead of 128, and each token has 28 tiles. With tall tiles, that number of
-/// tiles would need more rows than can be numbered on 256 ranks.
+/// With more tiles than this, row tiles have 16 rows instead of 128, and each token has 28 tiles. With taller tiles, the tiles would need
+/// more rows than can be numbered on 256 ranks.
 const TALL: u64 = 4_000_000;
 const TILES_OF_TOKEN: u64 = 28;
 
-/// Schedules and validates, and prints one JSON object.
+/// Schedules and validates a kernel, and prints one JSON object.
 ///
-/// `tasks` are the tiles of one rank with balanced routing, `seconds` the time of scheduling and validating for every number
-/// of ranks, and `bytes_per_task` the bytes of the descriptors of all these schedules: an entry stands for all tiles of a phase in one group,
-/// and a descriptor for the entries of peers that follow one another.
+/// `tasks` are the tiles of one rank with balanced routing, `seconds` the time to schedule and validate for all numbers of ranks, and
+/// `bytes_per_task` the bytes of the descriptors of all these schedules, per tile. An entry stands for all tiles of a phase in one group,
+/// and a descriptor for consecutive entries of peers.
 pub(super) fn measure(options: &ScheduleArgs, wanted: u64) -> Result<ExitCode, String> {
     let target = options.die.read()?;
     let checked = match &options.file {
@@ -56,8 +56,8 @@ pub(super) fn measure(options: &ScheduleArgs, wanted: u64) -> Result<ExitCode, S
     Ok(ExitCode::SUCCESS)
 }
 
-/// The synthetic layer. More tiles come from more experts, so that entries grow with tiles. The number of experts is a power
-/// of two, so that about the same number of rank counts divide it.
+/// The synthetic layer. For more tiles, it has more experts, so that entries grow with tiles. The number of experts is a power of two times
+/// the number of ranks, so that about the same number of rank counts divide it.
 fn synthetic(options: &ScheduleArgs, target: &Target, wanted: u64) -> Result<CheckedGraph, String> {
     let ranks = u64::from(options.group());
     let experts = wanted.div_ceil(TILES).max(8).div_ceil(ranks).next_power_of_two() * ranks;
@@ -73,7 +73,7 @@ fn synthetic(options: &ScheduleArgs, target: &Target, wanted: u64) -> Result<Che
     )?)
 }
 
-/// The user's kernel with the `TOKENS` that give about that many tiles.
+/// The user's kernel, with the value of `TOKENS` that yields about the wanted number of tiles.
 fn with_tokens(options: &ScheduleArgs, target: &Target, wanted: u64) -> Result<CheckedGraph, String> {
     let file = options.file.as_deref().ok_or("which FILE.rs?")?;
     let sized = |tokens: u64| {

@@ -1,4 +1,4 @@
-//! `--ablate`: the effect of each choice of the schedule.
+//! `--ablate`: the effect of each choice in the schedule.
 
 use super::scenario::Scenario;
 use crate::progress::{Progress, Reader};
@@ -6,7 +6,7 @@ use hpmoe_simulator::simulate::Time;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
-/// An idea of the scheduler, and the choices that turn it off.
+/// An idea of the scheduler, and the choices that disable it.
 struct Idea {
     name: &'static str,
     off: &'static str,
@@ -23,20 +23,20 @@ const IDEAS: [Idea; 8] = [
     Idea { name: "weights read before tiles begin", off: "read_ahead=false" },
 ];
 
-/// The latency without one idea.
+/// The latency without an idea.
 pub(super) struct Ablation {
     name: &'static str,
     off: &'static str,
     without: Time,
 }
 
-/// The latency of the schedule, and without each idea.
+/// The latency with all ideas, and without each of them.
 pub(super) struct Ablations {
     all: Time,
     ideas: Vec<Ablation>,
 }
 
-/// Simulates `ours` with each idea turned off in turn. The other choices stay.
+/// Simulates `ours` with each idea disabled in turn. The other choices are unchanged.
 pub(super) fn ablations(scenario: &Scenario, reader: Reader) -> Result<Ablations, String> {
     let progress = Progress::new(IDEAS.len() + 1, reader);
     let run = |about: String, off: &str| {
@@ -54,7 +54,7 @@ pub(super) fn ablations(scenario: &Scenario, reader: Reader) -> Result<Ablations
 }
 
 impl Ablations {
-    /// One line for each idea: how much longer the layer takes without it.
+    /// A line for each idea, which says how much longer the layer takes without it.
     pub(super) fn text(&self, heading: &str) -> String {
         let mut text =
             format!("{heading}\nsimulated latency {:.1} µs; without one idea at a time, simulated:\n\n", self.all.us());

@@ -1,23 +1,23 @@
-//! The one-time cost of a placement: copies of weights.
+//! The one-time cost of a placement: copying weights.
 
 use hpmoe_core::graph::{RowKind, TaskGraph};
 use hpmoe_core::target::Target;
 use hpmoe_kernels::Placement;
 use hpmoe_simulator::simulate::Time;
 
-/// The weights that a placement needs on different ranks than consecutive experts do.
+/// The copies of weights that a placement needs if each rank had consecutive experts before.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Copies {
-    /// Places that are written.
+    /// Number of places to which weights are copied.
     pub(crate) places: usize,
     /// Bytes of the weights of an expert.
     pub(crate) bytes: u64,
-    /// The time that the rank that receives most of them needs over its link.
+    /// The time over its link of the rank that receives the most weights.
     pub(crate) time: Time,
 }
 
 impl Copies {
-    /// The copies for a kernel's placement, if experts were consecutive on each rank before.
+    /// The copies for a kernel's placement, if each rank had consecutive experts before.
     pub(crate) fn new(graph: &TaskGraph, placement: &Placement, target: &Target) -> Result<Self, String> {
         let words = |error: hpmoe_kernels::PlacementError| error.to_string();
         let consecutive = Placement::even(placement.ranks(), placement.experts(), graph.sizes.spare).map_err(words)?;
@@ -38,7 +38,7 @@ impl Copies {
         Ok(Self { places: moves.len(), bytes, time })
     }
 
-    /// A line for people.
+    /// A line of text about the copies.
     pub(crate) fn text(&self, latency: Option<Time>) -> String {
         let share = latency
             .filter(|latency| latency.us() > 0.0)

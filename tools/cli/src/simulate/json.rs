@@ -6,7 +6,7 @@ use super::scenario::Scenario;
 use hpmoe_simulator::simulate::{CoreKind, Policy, Spent, Time};
 use serde_json::{Value, json};
 
-/// The JSON object of a run. Times are µs; those of cores are means over all cores of a kind.
+/// The JSON object for a run. Times are in µs; times of cores are means over all cores of a kind.
 pub(crate) fn json(scenario: &Scenario, run: &PolicyRun, traffic: bool) -> Value {
     let simulated = &run.simulated;
     let by_kind = |part: fn(&Spent) -> Time| {
@@ -56,7 +56,7 @@ pub(crate) fn json(scenario: &Scenario, run: &PolicyRun, traffic: bool) -> Value
     value
 }
 
-/// A list with an object for each policy. If a policy does not apply to the kernel, its object says why.
+/// A list with an object for each policy. If a policy does not apply to the kernel, its object gives the reason.
 pub(crate) fn list(scenario: &Scenario, runs: &[PolicyRun], traffic: bool) -> Value {
     let applying = runs.iter().map(|run| json(scenario, run, traffic));
     applying.chain(scenario.foreign().map(|why| foreign(Policy::Hyperparallel, &why))).collect()
@@ -66,7 +66,7 @@ fn foreign(policy: Policy, why: &str) -> Value {
     json!({"policy": policy.name(), "does_not_apply": why})
 }
 
-/// The mean over the cores of a kind of a time that counts all of them, in µs.
+/// The mean over the cores of a kind, in µs, given a time that is summed over these cores.
 pub(crate) fn mean(scenario: &Scenario, run: &PolicyRun, kind: CoreKind, time: Time) -> f64 {
     time.us() / (f64::from(scenario.ranks) * f64::from(run.cores(kind)))
 }

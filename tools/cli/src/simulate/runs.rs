@@ -5,30 +5,30 @@ use crate::progress::{Progress, Reader};
 use hpmoe_core::target::Target;
 use hpmoe_simulator::simulate::{CoreKind, Policy, Simulated, Time, bound, simulate};
 
-/// A policy's simulated run and what it is compared with.
+/// A policy's simulated run, and figures to compare it with.
 pub(crate) struct PolicyRun {
     pub(crate) policy: Policy,
-    /// The latency of all that the kernel does, with the kernels that the policy needs in addition.
+    /// The latency of all that the kernel does, including the separate kernels that the policy needs.
     pub(crate) time: Time,
-    /// The latency that no order of the same tasks can beat.
+    /// The lower bound of the latency for any order of the same tasks.
     pub(crate) bound: Time,
     pub(crate) simulated: Simulated,
-    /// Cores of a rank that take tasks: matrix, then vector.
+    /// Number of cores of a rank that take tasks: matrix cores, then vector cores.
     cores: [u32; 2],
-    /// The part of the latency that separate kernels take.
+    /// The part of the latency for separate kernels.
     pub(crate) separate: Time,
     /// The reasons why the original would refuse the layer.
     pub(crate) limits: Vec<String>,
 }
 
 impl PolicyRun {
-    /// FLOPs divided by what the matrix cores could do at fused efficiency in the whole latency.
+    /// The FLOPs divided by those that the matrix cores could do at fused efficiency during the whole latency.
     pub(crate) fn aic_useful(&self, target: &Target) -> f64 {
         let whole = self.time.seconds().max(f64::MIN_POSITIVE);
         self.simulated.aic_useful(target) * self.simulated.time.seconds() / whole
     }
 
-    /// Cores of a rank that take tasks.
+    /// Number of cores of a rank that take tasks.
     pub(crate) const fn cores(&self, kind: CoreKind) -> u32 {
         match kind {
             CoreKind::Aic => self.cores[0],
@@ -42,7 +42,7 @@ impl PolicyRun {
     }
 }
 
-/// Simulates the policies one after another; those of `drawn` with a timeline.
+/// Simulates the policies one after another; those in `drawn` with a timeline.
 pub(crate) fn runs(
     scenario: &Scenario,
     policies: &[Policy],
@@ -75,8 +75,7 @@ fn run(scenario: &Scenario, policy: Policy, is_drawn: bool) -> Result<PolicyRun,
     })
 }
 
-/// The target that bounds are computed with. Separate operators have the efficiency of fused ones on it, so that all policies have the
-/// same bound.
+/// The target for bounds. Separate operators are as efficient on it as fused ones, so that all policies have the same bound.
 fn fused(target: &Target) -> Target {
     let mut target = target.clone();
     target.fitted.gemm_operator_efficiency = target.fitted.gemm_fused_efficiency;

@@ -19,26 +19,26 @@ use hpmoe_simulator::simulate::{
     Ours, Policy, Routing, Time, Workload, Written, chosen_chunks, schedule_in_chunks, simulate,
 };
 
-/// One kernel on one target, for all policies.
+/// A kernel on a target, to be simulated with all policies.
 pub(crate) struct Scenario {
     pub(crate) target: Target,
     pub(crate) direction: Direction,
     pub(crate) routing: Routing,
     pub(crate) ranks: u32,
-    /// The maximum number of tokens that a rank brings.
+    /// The maximum number of tokens per rank.
     pub(crate) tokens: u32,
-    /// Kernel and taskflow, for headings.
+    /// Names of kernel and taskflow, for headings.
     pub(crate) name: String,
-    /// The one-time cost of the command line's placement, if it has one.
+    /// The one-time cost of the placement on the command line, if there is one.
     pub(crate) copies: Option<Copies>,
-    /// The type of the others' weight gradients; `None` if it is that of the kernel.
+    /// The element type of the weight gradients of the other policies; `None` if it is that of the kernel.
     gradients: Option<Written>,
     plan: FlowPlan,
-    /// The kernel, in the number of chunks that is simulated.
+    /// The kernel, with the number of chunks that is simulated.
     checked: CheckedGraph,
-    /// Rows per chunk that a rank has room for, if launches choose the number of chunks.
+    /// The capacity of a rank in rows per chunk, if launches choose the number of chunks.
     room: Option<usize>,
-    /// The original's layer that the kernel computes, or the reason why the kernel is another layer.
+    /// The layer of the original that is the same as the kernel's, or the reason why there is none.
     layer: Result<SameLayer, ForeignLayer>,
     /// The schedule of `ours`; `None` if only other policies are simulated.
     schedule: Option<Schedule>,
@@ -102,12 +102,12 @@ impl Scenario {
         })
     }
 
-    /// The checked graph of the kernel, in the number of chunks that is simulated.
+    /// The checked graph of the kernel, with the number of chunks that is simulated.
     pub(crate) const fn checked(&self) -> &CheckedGraph {
         &self.checked
     }
 
-    /// The reason for the number of chunks, if launches choose it.
+    /// The number of chunks and the reason for it, if launches choose it.
     pub(crate) fn about_chunks(&self) -> Option<String> {
         let (chunks, most) = (self.checked.graph().sizes.chunks, self.checked.graph().sizes.most_chunks());
         let chunks = if chunks == 1 { "1 chunk".to_owned() } else { format!("{chunks} chunks") };
@@ -126,7 +126,7 @@ impl Scenario {
         self.plan.origin
     }
 
-    /// The inputs of the schedule of `ours`, if it is simulated.
+    /// A description of the inputs of the schedule of `ours`, if it is simulated.
     pub(crate) fn about_ours(&self) -> Option<String> {
         self.schedule.as_ref().map(|_| self.plan.about())
     }
@@ -147,7 +147,7 @@ impl Scenario {
         self.layer.as_ref().err().map(|foreign| format!("{} does not apply: {foreign}", Policy::Hyperparallel.name()))
     }
 
-    /// The layer that the original runs, which is the kernel's layer.
+    /// The layer that the original runs, which is the same as the kernel's.
     fn shape(&self) -> Result<LayerShape, String> {
         let layer = self.layer.as_ref().map_err(|_| self.foreign().unwrap_or_default())?;
         Ok(LayerShape {
@@ -166,7 +166,7 @@ impl Scenario {
         Ok(limits.iter().map(ToString::to_string).collect())
     }
 
-    /// The simulated latency of `ours` with some choices changed, written `key=value`.
+    /// The simulated latency of `ours` with some choices changed; changes are written as `key=value`.
     pub(crate) fn ours_with(&self, changes: &str) -> Result<Time, String> {
         let mut choices = self.plan.choices.clone();
         for (key, value) in changes.split_whitespace().filter_map(|change| change.split_once('=')) {
@@ -184,8 +184,8 @@ impl Scenario {
         self.plan.graph().route.is_some()
     }
 
-    /// The time of the kernels that a policy needs in addition to its own, to do all that the user's kernel does: permutation and sum over k
-    /// of the original, and routing tables if the user's kernel makes its route. `ours` and `serial` have all of it in their workloads.
+    /// The time of the separate kernels that a policy needs to do all that the user's kernel does: permutation and sum over k for the
+    /// original, and routing tables if the user's kernel makes its route. For `ours` and `serial`, all of this is part of the workload.
     pub(crate) fn separate(&self, policy: Policy) -> Result<Time, String> {
         if policy != Policy::Hyperparallel {
             return Ok(Time::ZERO);
@@ -198,7 +198,7 @@ impl Scenario {
         Ok(extras(&shape, &self.target).into_iter().chain(tables).map(|extra| extra.time).sum())
     }
 
-    /// The workload of a policy: all that the kernel does, except what [`Self::separate`] counts.
+    /// The workload of a policy: all that the kernel does, except the work that [`Self::separate`] counts.
     pub(crate) fn workload(&self, policy: Policy) -> Result<Box<dyn Workload + '_>, String> {
         let routing = || self.routing.clone();
         Ok(match policy {
@@ -226,7 +226,7 @@ impl Scenario {
     }
 }
 
-/// Rows of a chunk that a rank has room for, if launches of the kernel choose the number of chunks.
+/// The capacity of a rank in rows per chunk, if launches of the kernel choose the number of chunks.
 fn room(options: &LayerArgs, plan: &FlowPlan) -> Result<Option<usize>, String> {
     let graph = plan.graph();
     match (graph.sizes.chunks_at_most, options.rows) {

@@ -1,4 +1,4 @@
-//! Runs as tables for people.
+//! Text tables about runs.
 
 use super::assumed::assumed;
 use super::json::mean;
@@ -9,7 +9,7 @@ use hpmoe_core::target::Provenance;
 use hpmoe_simulator::simulate::{CoreKind, Policy, Spent, Time, depends_on};
 use std::fmt::Write as _;
 
-/// Everything about the runs, and the constants that it depends on.
+/// All tables about the runs, and the constants that these depend on.
 pub(crate) fn text(options: &SimulateArgs, scenario: &Scenario, runs: &[PolicyRun], foreign: Option<&str>) -> String {
     let schedule = scenario.about_ours().map_or_else(String::new, |about| format!("ours: {about}\n"));
     let mut text = format!("{}\n{schedule}\n", about(&options.layer.routing, scenario));
@@ -77,7 +77,7 @@ fn int8(runs: &[PolicyRun]) -> bool {
     runs.iter().any(|run| run.simulated.int8_flops > 0.0)
 }
 
-/// The name of a part of the cores' time, and the part.
+/// The name of a part of the cores' time, and a function that returns it.
 type TimeShare = (&'static str, fn(&Spent) -> Time);
 
 fn spent(scenario: &Scenario, runs: &[PolicyRun]) -> String {
@@ -108,7 +108,7 @@ fn spent(scenario: &Scenario, runs: &[PolicyRun]) -> String {
     text
 }
 
-/// A note on how all policies do the same work.
+/// A note which explains how all policies do the same work.
 fn compared(scenario: &Scenario, runs: &[PolicyRun]) -> String {
     let mut text = String::new();
     for run in runs {
@@ -155,7 +155,7 @@ fn traffic(run: &PolicyRun) -> String {
     text
 }
 
-/// The estimates and the constants set on the command line that the figures depend on.
+/// The estimates and the constants from the command line that the figures depend on.
 fn constants(scenario: &Scenario, runs: &[PolicyRun]) -> String {
     let policies: Vec<Policy> = runs.iter().map(|run| run.policy).collect();
     let mut text = "\nsimulated figures depend on these estimates (`assumed` in the target):\n".to_owned();

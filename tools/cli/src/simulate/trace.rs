@@ -1,10 +1,10 @@
 //! `--trace`: events for chrome://tracing and Perfetto.
 //!
-//! Readers need more than the format itself demands:
-//! - slices of a thread must not overlap. Perfetto truncates times to whole nanoseconds, after which slices that touch here
-//!   could overlap there: times are whole nanoseconds, and a slice ends one nanosecond early;
-//! - an arrow belongs to the slice that encloses its end, so its ends lie inside slices;
-//! - process 0 and thread 0 are the idle ones, and some readers identify a thread by its number alone: numbers start at 1 and
+//! Readers require more than the format itself:
+//! - Slices of a thread must not overlap. Perfetto truncates times to whole nanoseconds, after which adjacent slices could overlap.
+//!   Therefore, times are whole nanoseconds, and a slice ends one nanosecond early.
+//! - An arrow belongs to the slice that encloses its end, so its ends lie inside slices.
+//! - Process 0 and thread 0 stand for idle time, and some readers identify a thread only by its number. Therefore, numbers start at 1 and
 //!   are unique over all processes.
 
 use hpmoe_simulator::simulate::{CoreKind, Simulated, TaskTimes, TracedTask, Workload, traced_tasks};
@@ -13,8 +13,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-/// Writes a process for each rank, a thread for each core, and an arrow from the last signal of each wait to the task that
-/// waited.
+/// Writes a process for each rank, a thread for each core, and an arrow from the last signal of each wait to the task that waited.
 pub(super) fn trace(
     source: &str,
     title: &str,
@@ -61,7 +60,7 @@ const fn process(rank: u32) -> u32 {
     rank + 1
 }
 
-/// The thread of a core. Vector cores follow matrix cores.
+/// The thread number of a core. Vector cores follow matrix cores.
 fn thread(workload: &dyn Workload, rank: u32, kind: CoreKind, core: u32) -> u32 {
     let [aic, aiv] = [CoreKind::Aic, CoreKind::Aiv].map(|kind| workload.cores(kind));
     1 + rank * (aic + aiv) + core + if kind == CoreKind::Aic { 0 } else { aic }
@@ -96,7 +95,7 @@ fn names(workload: &dyn Workload) -> impl Iterator<Item = Value> + '_ {
     })
 }
 
-/// The times at which a task waits and works, in ns, as the trace shows them.
+/// The times of a task's wait and work in the trace, in ns.
 struct Shown {
     wait: (u64, u64),
     work: (u64, u64),
@@ -104,7 +103,7 @@ struct Shown {
 }
 
 impl Shown {
-    /// The times of a task. One without work is shown as the overhead that it costs, after its wait.
+    /// The times of a task. For a task without work, its overhead is shown as work that follows the wait.
     fn of(slice: &TaskTimes) -> Self {
         let [came, looked, begun, end] = [slice.came, slice.looked, slice.begun, slice.end].map(|time| time.0 / 1000);
         if slice.begun == slice.end {
@@ -115,18 +114,18 @@ impl Shown {
         }
     }
 
-    /// The head of an arrow to the task: the end of its wait.
+    /// The time at which an arrow to the task ends, which is the end of the task's wait.
     fn begin(&self) -> Option<u64> {
         self.end().map(|end| if self.empty { end } else { self.work.0 })
     }
 
-    /// The tail of an arrow from the task: the last moment inside its slice for all readers.
+    /// The time at which an arrow from the task starts: the last time that is inside its slice for all readers.
     fn end(&self) -> Option<u64> {
         (self.work.1 > self.work.0 + 1).then(|| self.work.1 - 2)
     }
 }
 
-/// The slice of the wait, if there was one, and that of the work. Overhead lies between them.
+/// The slice of the wait, if there was one, and the slice of the work. Overhead lies between them.
 fn slices(
     source: &str,
     workload: &dyn Workload,

@@ -1,31 +1,31 @@
-//! The result of a search for one kernel, with all that reports and files need of the kernel.
+//! The result of a search for one kernel, with all data about the kernel that reports and files need.
 
 use hpmoe_core::tuned::{Candidate, NamedSizes};
 use hpmoe_simulator::simulate::Time;
 use hpmoe_simulator::tune::SearchResult;
 
-/// The ratio of the default's estimated time to the start's from which on the default is not simulated.
+/// If the default's estimated time is at least this many times the start's, the default is not simulated.
 pub(super) const FAR_SLOWER: f64 = 2.0;
 
-/// The kernel of a search. It holds no syntax, so that threads can pass it on.
+/// The kernel of a search. It contains no syntax, so that it can be passed between threads.
 #[derive(Clone, Debug)]
 pub(super) struct SearchedKernel {
     pub(super) name: String,
-    /// Constants under which its schedule is stored.
+    /// The constants that identify the stored schedule.
     pub(super) shape: NamedSizes,
     /// The tile sizes that the command line sets.
     pub(super) set: NamedSizes,
-    /// The sizes that a build chooses for those that the source leaves open.
+    /// The values that a build chooses for the sizes that the source leaves open.
     pub(super) open: NamedSizes,
     /// The tile sizes of the default schedule that the search may change.
     pub(super) sizes: NamedSizes,
     /// The tile sizes that the source fixes.
     pub(super) fixed: NamedSizes,
-    /// The sizes from which the search starts, as far as they differ from the default's.
+    /// Those of the sizes with which the search starts that differ from the default's.
     pub(super) start: NamedSizes,
-    /// Ratio of the estimated times of the default and of the start; `None` if they are the same, or if there is no estimate.
+    /// The estimated time of the default divided by that of the start; `None` if both are the same, or if there is no estimate.
     pub(super) default_estimate: Option<f64>,
-    /// The simulations of a candidate: one for each taskflow and routing.
+    /// Number of simulations per candidate: one for each taskflow and routing.
     pub(super) simulations: usize,
 }
 
@@ -44,12 +44,12 @@ impl Found {
         self.result.best == Candidate::default()
     }
 
-    /// The mean and the largest of the times by routing, in parts of the reference's.
+    /// The mean and the maximum of the times by routing, relative to the reference's.
     pub(super) fn ratios(&self) -> (f64, f64) {
         mean_and_worst(&self.result)
     }
 
-    /// The note that is kept with the schedule.
+    /// The note that is stored with the schedule.
     pub(super) fn note(&self, target: &str) -> String {
         let (mean, worst) = self.ratios();
         let routings = self.result.score.times.len();
@@ -64,7 +64,7 @@ impl Found {
         )
     }
 
-    /// Why the default was not simulated.
+    /// The reason why the default was not simulated.
     fn about_default(&self) -> String {
         let times = match self.kernel.default_estimate {
             Some(times) if times >= FAR_SLOWER => format!("are estimated to take {times:.1} times that"),
@@ -74,7 +74,7 @@ impl Found {
     }
 }
 
-/// The mean and the largest of the times by routing, in parts of the reference's.
+/// The mean and the maximum of the times by routing, relative to the reference's.
 pub(super) fn mean_and_worst(result: &SearchResult) -> (f64, f64) {
     let ratios = result.score.ratios(result.reference());
     (ratios.iter().sum::<f64>() / ratios.len() as f64, ratios.iter().copied().fold(0.0, f64::max))
@@ -85,7 +85,7 @@ pub(super) fn microseconds(times: &[Time]) -> Vec<f64> {
     times.iter().map(|time| time.us()).collect()
 }
 
-/// Sizes for people.
+/// Sizes as a printable list.
 pub(super) fn list(sizes: &NamedSizes) -> String {
     sizes.iter().map(|(name, size)| format!("{name} = {size}")).collect::<Vec<_>>().join(", ")
 }

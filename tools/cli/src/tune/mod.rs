@@ -1,6 +1,6 @@
-//! `hpmoe tune`: a search for faster schedules, within a time given.
+//! `hpmoe tune`: searches for faster schedules within a given time.
 //!
-//! The search runs on a separate thread (`worker.rs`), and the main thread waits for it no longer than that (`watch.rs`).
+//! The search runs on a separate thread (`worker.rs`), and the main thread waits no longer than the given time for it (`watch.rs`).
 
 mod found;
 mod keep;
@@ -16,7 +16,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The exit code of a program that Ctrl-C has ended.
+/// The exit status after Ctrl-C.
 const INTERRUPTED: u8 = 130;
 
 pub(crate) fn tune(options: &TuneArgs) -> Result<ExitCode, String> {
@@ -46,7 +46,7 @@ pub(crate) fn tune(options: &TuneArgs) -> Result<ExitCode, String> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A flag that Ctrl-C sets. A second Ctrl-C ends the program at once.
+/// Returns a flag that Ctrl-C sets. A second Ctrl-C ends the program immediately.
 fn interrupts() -> Result<Arc<AtomicBool>, String> {
     let flag = Arc::new(AtomicBool::new(false));
     let signal = signal_hook::consts::SIGINT;
@@ -57,8 +57,8 @@ fn interrupts() -> Result<Arc<AtomicBool>, String> {
     Ok(flag)
 }
 
-/// Refuses changed constants: schedules are kept by the target's name and cores, and builds for the unchanged target would use a schedule
-/// that was found for a changed one.
+/// Refuses changed constants, except numbers of cores. Schedules are stored by the target's name and cores, so builds for the unchanged
+/// target would use a schedule that was found for a changed one.
 fn kept_for_itself(target: &Target) -> Result<(), String> {
     let is_core_count =
         |constant: &TargetConstant| matches!((constant.section, constant.key), ("cores", "aic" | "aiv"));

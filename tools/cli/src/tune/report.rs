@@ -1,4 +1,4 @@
-//! The result of a search, printed.
+//! Prints the result of a search.
 
 use super::found::{Found, microseconds};
 use crate::options::TuneArgs;

@@ -1,4 +1,4 @@
-//! The main thread's part: it shows progress, and waits for the search no longer than was asked for.
+//! The main thread's part: shows progress, and waits for the search no longer than the user allows.
 
 use super::found::Found;
 use super::worker::{Doing, Job, Stops, Told};
@@ -11,19 +11,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-/// Steps of the progress bar.
+/// Number of steps of the progress bar.
 const STEPS: usize = 100;
-/// The interval at which the main thread looks at the clock and for Ctrl-C.
+/// The interval at which the main thread checks the clock and Ctrl-C.
 const TICK: Duration = Duration::from_millis(50);
-/// The additional time of a search, as a part of the given time and in seconds. A search only ends between two steps of its work, and the
+/// Additional time for a search, as a share of the given time and in seconds. A search can end only between two steps of its work, and the
 /// first comparison may also use the additional time. The command promises 10 % and one second.
 const GRACE: (f64, f64) = (0.08, 0.8);
-/// Bytes of the worker's stack: the default of a main thread on Linux, which the front end is designed for.
+/// Stack size of the worker in bytes: the default for a main thread on Linux, which the front end is designed for.
 const STACK: usize = 8 << 20;
-/// The multiple of the given time to suggest, if it is not known how long a candidate takes.
+/// How many times the given time is suggested if it is not known how long a candidate takes.
 const MUCH_MORE: f64 = 10.0;
 
-/// Searches for a kernel of a file. A search that doesn't end in time is left running, and the best result so far is used.
+/// Searches for a schedule of one kernel in a file. A search that doesn't end in time is left running, and its best result so far is used.
 pub(super) fn found(
     options: &TuneArgs,
     target: &Target,
@@ -57,7 +57,7 @@ pub(super) fn found(
     })
 }
 
-/// Says that the time was too short to compare anything.
+/// An error message for a search whose time was too short to compare anything.
 fn no_time(options: &TuneArgs, kernel: &str, Doing { text, part }: &Doing) -> String {
     let seconds = options.seconds;
     // Enough time for the whole start, whose finished part is known, and as much again for candidates.
@@ -74,11 +74,11 @@ fn no_time(options: &TuneArgs, kernel: &str, Doing { text, part }: &Doing) -> St
     )
 }
 
-/// The reason why there is nothing, not even a first candidate.
+/// The reason why there is no result, not even a first candidate.
 enum Failure {
     Said(String),
     Interrupted,
-    /// The time is over. Says what the search was doing.
+    /// The time is over. Contains the state of the search.
     Overdue(Doing),
     Panicked,
 }

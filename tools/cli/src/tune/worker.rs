@@ -1,4 +1,4 @@
-//! The thread that searches.
+//! The thread that runs the search.
 
 use super::found::{FAR_SLOWER, Found, SearchedKernel, mean_and_worst};
 use crate::input::{KernelSource, SourceFile};
@@ -19,17 +19,17 @@ use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// The routings that are tried without `--routing`.
+/// The routings that are used without `--routing`.
 const ROUTINGS: [&str; 5] = ["balanced", "zipf:1.2:1", "zipf:1.2:2", "zipf:1.2:3", "zipf:1.2:4"];
 
-/// The least time between two messages to the main thread on the same kind of work.
+/// Minimum time between two messages to the main thread about the same step.
 const HEARD: Duration = Duration::from_millis(100);
 
 /// A message to the main thread.
 pub(super) enum Told {
     /// A step of the search.
     Doing(Doing),
-    /// The best so far is better than before.
+    /// The search has found a better candidate.
     Found(Box<Found>),
     /// The search has ended.
     Ended(Result<Box<Found>, String>),
@@ -38,32 +38,32 @@ pub(super) enum Told {
 /// The state of a search.
 #[derive(Clone)]
 pub(super) struct Doing {
-    /// The words that follow the kernel's name.
+    /// The words that follow the kernel's name in messages.
     pub(super) text: String,
-    /// Before the first candidate: the part of the simulations of the start, or of the default, that has ended.
+    /// Before the first candidate, the completed share of the simulations of the start or of the default.
     pub(super) part: Option<f64>,
 }
 
-/// Whether to continue, which the main thread decides.
+/// Flags by which the main thread stops the search.
 #[derive(Default)]
 pub(super) struct Stops {
-    /// The time is over: the search tries no more candidates, and gives up the current one.
+    /// The time is over: the search tries no more candidates, and abandons the current one.
     pub(super) candidates: AtomicBool,
-    /// The main thread no longer waits for the result.
+    /// The main thread no longer waits for a result.
     pub(super) all: AtomicBool,
 }
 
-/// A kernel to search for, by its place in a file.
+/// A search to run for the kernel at the given place in a file.
 pub(super) struct Job {
     pub(super) options: TuneArgs,
     pub(super) target: Target,
-    /// The file's name and text.
+    /// Name and text of the file.
     pub(super) file: (String, String),
     pub(super) place: usize,
 }
 
 impl Job {
-    /// Searches until it is stopped, or nothing is left to try.
+    /// Searches until stopped, or until nothing is left to try.
     pub(super) fn run(&self, tell: &dyn Fn(Told), stops: &Stops) -> Result<Box<Found>, String> {
         let (name, text) = self.file.clone();
         let mut input = SourceFile::parse_as_written(name, text, &self.options.settings)?;
@@ -119,7 +119,8 @@ impl Job {
         given.chain(default).map(|text| routed(text, sizes, self.options.ranks, None)).collect()
     }
 
-    /// The sizes that a build would choose if the source left all of `sizes` open, if they differ from these.
+    /// Those of the sizes that a build would choose differently if the source left all of `sizes` open; empty if the
+    /// kernel can't have them.
     fn start(&self, source: &KernelSource, sizes: &NamedSizes, expected: Expected) -> Result<NamedSizes, String> {
         let names: Vec<String> = sizes.keys().cloned().collect();
         if names.iter().all(|name| source.open.contains_key(name)) {
@@ -132,7 +133,7 @@ impl Job {
     }
 }
 
-/// The kernel as threads and files need it.
+/// The data about the kernel that threads and files need.
 fn searched(
     source: &KernelSource,
     kernel: &Kernel,
@@ -157,12 +158,12 @@ fn searched(
     }
 }
 
-/// A kernel with different tile sizes than by default, if it can have them.
+/// The kernel with different tile sizes than by default, if these are possible.
 fn built(source: &KernelSource, sizes: &NamedSizes) -> Option<Front> {
     front(&source.module, &overrides(&source.set, &with_tuned(&source.open, sizes))).ok()
 }
 
-/// The reports to the main thread, and the facts that it already knows.
+/// Reports to the main thread, and remembers what the main thread already knows.
 struct News<'a> {
     kernel: &'a SearchedKernel,
     warning: &'a Option<String>,
@@ -172,7 +173,7 @@ struct News<'a> {
 
 #[derive(Default)]
 struct LastTold {
-    /// The time of the last report on the search's state.
+    /// The time and the step of the last report on the search's state.
     doing: Option<(Instant, SearchStep)>,
     /// The best candidate that the main thread knows.
     best: Option<Candidate>,

@@ -1,4 +1,4 @@
-//! Commands `hpmoe …` of the book print what its pages show, and draw the pictures that its pages have.
+//! Checks that the commands `hpmoe …` in the book print what its pages show, and draw the pictures on its pages.
 
 #[allow(dead_code, reason = "the book's own tests use the rest")]
 #[path = "../../../../docs/book/tests/all/pages.rs"]
@@ -13,7 +13,8 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
-/// The pictures of the guide are compared with those that its commands draw, or rewritten with `HPMOE_BLESS=1`.
+/// The folder of the guide's pictures. Those that its commands draw are compared with them or, with `HPMOE_BLESS=1`,
+/// replace them.
 const PICTURES: &str = "docs/guide";
 
 #[test]
@@ -39,7 +40,7 @@ fn commands_print_and_draw_what_is_shown() {
     compare_pictures(folder.path());
 }
 
-/// The output of a command, which may report faults.
+/// Runs a command and returns its output. If `must_succeed` is false, the command may report faults.
 fn print(arguments: &[&str], folder: &Path, must_succeed: bool) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_hpmoe")).args(arguments).current_dir(folder).output();
     let output = output.expect("the command runs");
@@ -47,7 +48,7 @@ fn print(arguments: &[&str], folder: &Path, must_succeed: bool) -> String {
     String::from_utf8(output.stdout).expect("text") + &String::from_utf8(output.stderr).expect("text")
 }
 
-/// Checks that the folder and the guide have the same pictures.
+/// Checks that the folder and the guide contain the same pictures.
 fn compare_pictures(folder: &Path) {
     let pictures = root().join(PICTURES);
     let drawn = names_of_pictures(folder);

@@ -1,4 +1,4 @@
-//! `hpmoe calibrate`: a hundred simulations, so in a debug build only what is refused.
+//! `hpmoe calibrate`. It runs a hundred simulations, so a debug build tests only what it refuses.
 
 use crate::refuses;
 #[cfg(not(debug_assertions))]

@@ -1,4 +1,4 @@
-//! Damaged files: the command does its work or reports an error, within its time limit.
+//! Damaged files: the command does its work or reports an error within its time limit.
 
 use super::{LAYER, SIZE};
 use hpmoe_core::random::Random;
@@ -31,10 +31,10 @@ const NUMBERS: [&str; 12] = [
     "1.5",
 ];
 
-/// More time than the command needs for any of these inputs.
+/// Time limit, which is more than the command needs for any of these inputs.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// The text with one to three things changed.
+/// The text with one to three changes.
 fn damaged(text: &str, random: &mut Random) -> String {
     let mut text = text.to_owned();
     for _ in 0..=random.below(3) {
@@ -85,7 +85,7 @@ fn damaged(text: &str, random: &mut Random) -> String {
     text
 }
 
-/// Runs the command; it must end by itself, with its work done or one error, and never by a panic.
+/// Runs the command. It must end by itself, either successfully or with one error, and never panic.
 fn survives(arguments: &[&str], text: &str) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_hpmoe"));
     let mut child =
@@ -110,7 +110,7 @@ fn survives(arguments: &[&str], text: &str) {
     assert!(!said.contains("fault of hpmoe"), "{arguments:?}: {said}\nwith\n{text}");
 }
 
-/// Damages a text again and again and passes it to the command.
+/// Damages a text repeatedly, and runs the command on each result.
 fn damage(text: &str, name: &str, arguments: impl Fn(&Path) -> Vec<String>) {
     let number =
         |name: &str, default| std::env::var(name).map_or(default, |value| value.parse().expect("it is a number"));

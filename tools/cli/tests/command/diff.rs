@@ -64,7 +64,7 @@ fn runs_part_where_the_traces_differ() {
     assert!(text.contains("the order first differs on rank 0 AIV "), "{text}");
 }
 
-/// The trace of a launch, which the tests of launches on NPUs hold to what the runtime writes. Its kernel makes its route.
+/// The trace of a launch. The tests of launches on NPUs compare it with the runtime's output. Its kernel makes its route.
 const LAUNCHED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/command/measured.json");
 const KERNEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../ui-tests/device/kernels/stamped.rs");
 

@@ -1,10 +1,10 @@
-//! An exported schedule, replayed by an interpreter that knows nothing but its schema (`docs/export.md`).
+//! An exported schedule, replayed by an interpreter that knows only its schema (`docs/export.md`).
 
 use crate::{LAYER, SIZE, hpmoe, json};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// A core's queue and its position in it.
+/// The queue of a core, and the position in it.
 struct Core {
     rank: u64,
     tasks: Vec<Value>,
@@ -13,9 +13,9 @@ struct Core {
 
 struct Replay {
     cores: Vec<Core>,
-    /// By rank and counter.
+    /// The value of each counter, by rank and counter.
     counters: BTreeMap<(u64, u64), u64>,
-    /// The largest threshold awaited.
+    /// The largest threshold that is awaited, by rank and counter.
     awaited: BTreeMap<(u64, u64), u64>,
 }
 
@@ -43,7 +43,7 @@ impl Replay {
         Self { cores, counters: BTreeMap::new(), awaited: BTreeMap::new() }
     }
 
-    /// Runs all tasks that can run, core by core from the last, until no core makes progress.
+    /// Runs all tasks that can run, starting with the last core, until no core makes progress.
     fn run(&mut self) {
         let mut moved = true;
         while moved {
@@ -72,7 +72,7 @@ impl Replay {
         }
     }
 
-    /// Tasks that never ran.
+    /// Number of tasks that never ran.
     fn left(&self) -> usize {
         self.cores.iter().map(|core| core.tasks.len() - core.done).sum()
     }
@@ -117,7 +117,7 @@ fn tasks_are_the_work_of_the_layer() {
     }
 }
 
-/// Tile sizes that are left open are those that `hpmoe simulate` takes, for as many ranks.
+/// Open tile sizes have the same values as in `hpmoe simulate` for the same number of ranks.
 #[test]
 fn open_sizes_suit_the_ranks() {
     const OPEN: [&str; 5] = ["TILE_M", "TILE_N", "PUT", "BLOCK", "COLUMNS"];

@@ -5,11 +5,11 @@ use crate::{as_typed, hpmoe, json, prints};
 use serde_json::Value;
 use std::path::Path;
 
-/// A kernel: its file below the root, the taskflow, and ranks.
+/// A kernel: its file relative to the root, the taskflow, and the number of ranks.
 type Kernel = (&'static str, &'static str, &'static str);
 
-/// Bundled layers of both passes, and kernels of the tests: with chunks, routes of their own, one token sent once, operators without
-/// experts, several taskflows.
+/// Bundled layers of both passes, and kernels of the tests: with chunks, with routes that they make, with tokens that are sent once, with
+/// operators without experts, with several taskflows.
 const KERNELS: [Kernel; 12] = [
     ("examples/moe_ffn.rs", "forward", "4"),
     ("examples/moe_backward.rs", "backward", "2"),
@@ -25,14 +25,14 @@ const KERNELS: [Kernel; 12] = [
     ("ui-tests/kernels/stacked.rs", "forward", "2"),
 ];
 
-/// The name of the steps of a core that makes the route, which are not tasks.
+/// The name of the steps in which a core makes the route. These are not tasks.
 const ROUTE: &str = "tables of the route";
 
 fn number(value: &Value, key: &str) -> f64 {
     value[key].as_f64().unwrap_or_else(|| panic!("no {key} in {value}"))
 }
 
-/// The first number after some words.
+/// The first number after the given words.
 fn after(text: &str, words: &str) -> f64 {
     let rest = text.split_once(words).unwrap_or_else(|| panic!("no `{words}` in {text}")).1.trim_start();
     let end = rest.find(|one: char| !(one.is_ascii_digit() || one == '.')).unwrap_or(rest.len());
@@ -55,7 +55,7 @@ impl Commands {
         Self { kernel, file, folder: tempfile::tempdir().unwrap() }
     }
 
-    /// The arguments of a command on the kernel.
+    /// The arguments that run a command on the kernel.
     fn arguments<'a>(&'a self, command: &'a str, more: &[&'a str]) -> Vec<&'a str> {
         let (_, taskflow, ranks) = self.kernel;
         [&[command, &self.file, "--taskflow", taskflow, "--ranks", ranks], more].concat()
@@ -65,7 +65,7 @@ impl Commands {
         json(&self.arguments(command, &[more, &["--json"]].concat()))
     }
 
-    /// Runs a command with an option that names a file, and returns what it writes there.
+    /// Runs a command with an option that names a file, and returns the content of the file.
     fn written(&self, command: &str, option: &str, more: &[&str]) -> String {
         let path = self.folder.path().join(format!("{command}{option}"));
         let output = hpmoe(&self.arguments(command, &[&[option, path.to_str().unwrap()], more].concat()));
@@ -90,7 +90,7 @@ impl Commands {
         assert_eq!(&alone, ours);
     }
 
-    /// The tables of `simulate` and of `report`, and the headings of pictures.
+    /// Checks the tables of `simulate` and `report`, and the headings of pictures.
     fn check_tables(&self, runs: &[&Value], latency: f64) {
         let table = prints(&self.arguments("simulate", &[]));
         let page = self.written("report", "--out", &[]);
@@ -117,7 +117,7 @@ impl Commands {
         assert!((after(&gantt, "Simulated latency ") - latency).abs() < 0.06, "{latency}");
     }
 
-    /// The numbers, the picture and the export of `schedule`.
+    /// Checks the figures, the picture and the export of `schedule`.
     fn check_schedule(&self, ours: &Value, (latency, tasks): (f64, f64)) {
         let schedule = self.json("schedule", &[]);
         assert_eq!((number(&schedule, "tasks"), &schedule["tile_sizes"]), (tasks, &ours["tile_sizes"]));
@@ -135,7 +135,7 @@ impl Commands {
         assert!((replayed / latency - 1.0).abs() < 0.03, "replayed {replayed}, simulated {latency}");
     }
 
-    /// The trace, and the output of `diff` for it.
+    /// Checks the trace, and the output of `diff` for it.
     fn check_trace(&self, latency: f64, tasks: f64) {
         let trace: Value = serde_json::from_str(&self.written("simulate", "--trace", &["--policy", "ours"])).unwrap();
         let slices = || trace["traceEvents"].as_array().unwrap().iter().filter(|event| event["cat"] == "task");

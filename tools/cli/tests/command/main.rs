@@ -1,4 +1,4 @@
-//! The command `hpmoe`, run as users run it.
+//! The command `hpmoe`, run in the same way as by users.
 
 mod book;
 mod calibrate;
@@ -29,7 +29,7 @@ use std::process::{Command, Output};
 const LAYER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/moe_ffn.rs");
 /// The forward and the backward pass.
 const BACKWARD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/moe_backward.rs");
-/// A size that is simulated in no time and has tiles as on a device.
+/// Sizes that are simulated quickly, with tiles as large as on a device.
 const SIZE: &str =
     "HIDDEN=1024,INTER=256,EXPERTS=16,TOP_K=4,TOKENS=256,TILE_M=128,TILE_N=256,PUT=16,BLOCK=16,COLUMNS=1024";
 
@@ -40,17 +40,18 @@ fn hpmoe(arguments: &[&str]) -> Output {
     as_typed(&[arguments, allow].concat())
 }
 
-/// Runs the command with these arguments alone.
+/// Runs the command with exactly these arguments.
 fn as_typed(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_hpmoe")).args(arguments).output().expect("the command runs")
 }
 
-/// Runs `tune` with these arguments, with more time if a loaded machine has compared nothing.
+/// Runs `tune` with these arguments. If it has compared nothing, because the machine is loaded, runs it again with more
+/// time.
 fn tuned(arguments: &[&str]) -> Output {
     tuned_until(arguments, |_| true)
 }
 
-/// Runs `tune` with these arguments, with more time until the printed text is as wanted.
+/// Runs `tune` with these arguments, with more and more time until the printed text meets a condition.
 fn tuned_until(arguments: &[&str], wanted: impl Fn(&str) -> bool) -> Output {
     let search = |seconds| as_typed(&[&["tune", "--seconds", seconds][..], arguments].concat());
     let enough = |output: &Output| {
@@ -60,7 +61,7 @@ fn tuned_until(arguments: &[&str], wanted: impl Fn(&str) -> bool) -> Output {
     ["1", "4", "16", "64"].into_iter().map(search).find(enough).expect("64 s are enough for a small layer")
 }
 
-/// The output of a command, which must succeed.
+/// Runs a command that must succeed, and returns its output.
 fn prints(arguments: &[&str]) -> String {
     let output = hpmoe(arguments);
     assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
@@ -72,7 +73,7 @@ fn json(arguments: &[&str]) -> Value {
     serde_json::from_str(&prints(arguments)).expect("JSON")
 }
 
-/// The error of a command, which must fail: one line.
+/// Runs a command that must fail, and returns its error, which must be one line.
 fn refuses(arguments: &[&str]) -> String {
     let output = hpmoe(arguments);
     assert!(!output.status.success() && output.stdout.is_empty(), "{arguments:?} succeeds");
@@ -81,7 +82,7 @@ fn refuses(arguments: &[&str]) -> String {
     said
 }
 
-/// The layer with all of its tile sizes at one value, or open.
+/// The layer with all tile sizes set to one value or left open.
 fn layer_with(folder: &Path, name: &str, size: &str) -> String {
     let text = std::fs::read_to_string(LAYER).unwrap();
     let sized =

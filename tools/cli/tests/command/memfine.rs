@@ -1,15 +1,16 @@
-//! The figures of MemFine (arXiv 2511.21431) from its formulae, next to those of this project's kernels, as docs/memory.md has them.
+//! Figures of MemFine (arXiv 2511.21431), computed by its formulae, next to those of this project's kernels, as in docs/memory.md.
 
 use crate::json;
 
 const MEMORY: &str = include_str!("../../../../docs/memory.md");
-/// Table 4: GB of active memory without chunks and with full recomputation, with 8 chunks, and with the number that its scheduler chooses, which is 2.
+/// Table 4: GB of active memory with full recomputation without chunks, with 8 chunks, and with the number that its scheduler chooses,
+/// which is 2.
 const PEAKS: [(u32, f64); 3] = [(1, 22.9), (8, 3.7), (2, 11.9)];
 /// Table 4: GB of static memory of models I and II.
 const STATIC: [f64; 2] = [43.0, 39.5];
 const GB: f64 = 1e9;
 
-/// The layer of its Table 3; DeepSeek-V3's sizes, 4,096 tokens of a sequence, bf16.
+/// The layer in its Table 3: the sizes of DeepSeek-V3, sequences of 4,096 tokens, bf16.
 struct Shape {
     sequence: f64,
     hidden: f64,
@@ -24,31 +25,31 @@ const SHAPE: Shape =
     Shape { sequence: 4096.0, hidden: 7168.0, heads: 128.0, head: 128.0, router: 256.0, inter: 2048.0, bytes: 2.0 };
 
 impl Shape {
-    /// The part of Eq. 2 that all chunks share, for one micro-batch and full recomputation: attention and router. Keys and values have as many heads
-    /// as queries.
+    /// The part of Eq. 2 that all chunks share, for one micro-batch and full recomputation: attention and router. There are as many heads
+    /// of keys and values as of queries.
     fn whole(&self) -> f64 {
         let of_token = 5.0 * self.hidden + 3.0 * self.heads * self.head + self.router;
         self.bytes * self.sequence * of_token
     }
 
-    /// Bytes of Eq. 2 for each row that a rank receives.
+    /// Bytes for each row that a rank receives, by Eq. 2.
     fn of_row(&self) -> f64 {
         self.bytes * (2.0 * self.hidden + 2.0 * self.inter)
     }
 }
 
-/// Active memory by Eq. 2 with the received rows cut into chunks: the part that stays, and the part that is cut.
+/// Active memory by Eq. 2 if the received rows are divided into chunks, given the part that stays and the part that is divided.
 fn active((whole, rows): (f64, f64), chunks: u32) -> f64 {
     whole + rows / f64::from(chunks)
 }
 
-/// Both parts, of two printed peaks.
+/// Computes both parts from two printed peaks.
 fn parts([(a, peak_a), (b, peak_b)]: [(u32, f64); 2]) -> (f64, f64) {
     let rows = (peak_a - peak_b) / (1.0 / f64::from(a) - 1.0 / f64::from(b));
     (peak_a - rows / f64::from(a), rows)
 }
 
-/// Eq. 8 and 9: chunks for rows of this number of GB, of the bins 1, 2, 4 and 8; `None` if even 8 do not fit.
+/// Eq. 8 and 9: the number of chunks, one of 1, 2, 4 and 8, for this many GB of rows; `None` if even 8 are not enough.
 fn chosen(budget: f64, fixed: f64, whole: f64, rows: f64) -> Option<u32> {
     let room = budget - fixed - whole;
     let least = (rows / room).ceil();
@@ -103,7 +104,7 @@ fn its_choice_of_chunks_follows_from_its_budget() {
     assert_eq!(chosen(44.0, STATIC[0], whole, rows), None);
 }
 
-/// Cells of the rows of the tables in docs/memory.md that begin with these words, without the bars.
+/// The cells of the rows that begin with the given words, from the tables in docs/memory.md.
 fn row(first: &str) -> Vec<Vec<&'static str>> {
     let cells = |line: &'static str| line.trim_matches('|').split('|').map(str::trim).collect::<Vec<_>>();
     MEMORY.lines().filter(|line| line.starts_with('|')).map(cells).filter(|cells| cells[0] == first).collect()
@@ -111,7 +112,7 @@ fn row(first: &str) -> Vec<Vec<&'static str>> {
 
 const LAYER: &str = "HIDDEN=7168,INTER=2048,EXPERTS=64,TOP_K=8";
 
-/// The memory of a taskflow of an example for that layer on 8 ranks: MiB of heap and workspace, and MiB kept.
+/// The memory that a taskflow of an example needs for that layer on 8 ranks: MiB of heap and workspace, and MiB that are kept.
 fn needs(file: &str, more: &[&str]) -> (f64, f64) {
     let file = format!("{}/../../examples/{file}.rs", env!("CARGO_MANIFEST_DIR"));
     let common = ["memory", &file, "--ranks", "8", "--tokens", "4096", "--set", LAYER, "--json"];

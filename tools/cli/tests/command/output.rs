@@ -1,4 +1,4 @@
-//! Standard output without a reader or without room, and escaped control characters.
+//! Standard output that is closed or full, and escaped control characters.
 
 use crate::{LAYER, hpmoe};
 use std::fs::File;
@@ -26,7 +26,7 @@ fn a_full_disk_is_told() {
     assert!(said.starts_with("error: can't write to standard output: ") && said.lines().count() == 1, "{said}");
 }
 
-/// Names and contents of files never control the terminal.
+/// Names and contents of files can't control the terminal.
 #[test]
 fn control_characters_of_names_and_sources_are_escaped() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -1,10 +1,10 @@
-//! `hpmoe place`, and what `--placement` simulates.
+//! `hpmoe place`, and simulations with `--placement`.
 
 use crate::{LAYER, as_typed, hpmoe, json, prints, refuses};
 use serde_json::json;
 use std::path::Path;
 
-/// Loads of a layer whose first expert has as many rows as all others together.
+/// Loads of a layer whose first expert has as many rows as all other experts together.
 fn skewed() -> Vec<u64> {
     (0..16).map(|expert| if expert == 0 { 1500 } else { 100 }).collect()
 }

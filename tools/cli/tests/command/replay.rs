@@ -1,5 +1,5 @@
-//! An exported schedule timed by an interpreter that knows nothing but the file and its formulae (`docs/export.md`): the latency is
-//! that of `hpmoe simulate` within 3 %. With a placement, ranks send the bytes that the formula of docs/placement.md gives.
+//! An exported schedule, timed by an interpreter that knows only the file and the formulae of `docs/export.md`. The latency equals that of
+//! `hpmoe simulate` within 3 %. With a placement, ranks send as many bytes as the formula in docs/placement.md says.
 
 use crate::{hpmoe, json};
 use serde_json::Value;
@@ -21,16 +21,16 @@ fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
     value[key].as_array().unwrap_or_else(|| panic!("no list {key} in {value}"))
 }
 
-/// A task, or reading ahead, in progress on a die's memories or on the links.
+/// A task or reading ahead that is in progress, on a die's memories or on the links.
 #[derive(Clone, Debug)]
 struct Job {
     core: usize,
-    /// Nanoseconds at full speed, or bytes.
+    /// The remaining work: nanoseconds at full speed, or bytes.
     left: f64,
     rate: f64,
     hbm: f64,
     l2: f64,
-    /// For reading ahead: the time at full speed in nanoseconds, and the share of the weights; for a task, zeros.
+    /// For reading ahead, the time at full speed in nanoseconds; the next field is the share of the weights. For a task, both are zero.
     ahead: f64,
     share: f64,
 }
@@ -64,14 +64,14 @@ enum Step {
     Finish,
 }
 
-/// Bytes leave and arrive by four ends of a die.
+/// Number of link ends of a die: outgoing and incoming ones, to its own package and to other packages.
 const ENDS: usize = 4;
 
 pub(crate) struct Replay<'a> {
     rates: BTreeMap<&'a str, f64>,
     queues: &'a [Value],
     next: Vec<usize>,
-    /// By core: the share that has been read ahead, and whether the core has looked at its counters.
+    /// For each core, the share that has been read ahead, and whether the core has checked its counters.
     read: Vec<(f64, bool)>,
     counters: BTreeMap<(usize, usize), Counter>,
     timers: BinaryHeap<Reverse<(At, Step, usize)>>,
@@ -121,7 +121,7 @@ impl<'a> Replay<'a> {
         self.timers.push(Reverse((At(at), step, core)));
     }
 
-    /// The latency in µs.
+    /// Replays the schedule, and returns the latency in µs.
     pub(crate) fn run(&mut self) -> f64 {
         let launch = self.rate("launch_ns");
         (0..self.queues.len()).for_each(|core| self.come(core, launch));
@@ -181,7 +181,7 @@ impl<'a> Replay<'a> {
         self.now = to;
     }
 
-    /// A core arrives at its next task.
+    /// Called when a core arrives at its next task.
     fn come(&mut self, core: usize, at: f64) {
         if self.next[core] == list(&self.queues[core], "tasks").len() {
             self.end = self.end.max(at + number(&self.queues[core], "after_ns"));
@@ -195,7 +195,7 @@ impl<'a> Replay<'a> {
         self.timer(ready.max(task["not_before_ns"].as_f64().unwrap_or(0.0)), Step::Look, core);
     }
 
-    /// Begins a task if all of its counters have reached their thresholds; true if the core uses memories or links from now on.
+    /// Begins a task if all of its counters have reached their thresholds. Returns true if the core uses memories or links from now on.
     fn look(&mut self, core: usize) -> bool {
         let (task, rank) = (self.task(core), self.rank(core));
         let mut from = self.now;
@@ -220,13 +220,13 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// A waiting core reads ahead as much as it has room for; true if it uses memories from now on.
+    /// Lets a waiting core read ahead as much as it has room for. Returns true if it uses memories from now on.
     fn waits(&mut self, core: usize) -> bool {
         self.read[core].1 = true;
         !self.task(core)["ahead"].is_null() && self.read_ahead(core, 1.0)
     }
 
-    /// Reads ahead up to a share of what the core has room for, unless it is reading; true if the core uses memories from now on.
+    /// Reads ahead up to a share of the room, unless the core is reading already. Returns true if the core uses memories from now on.
     fn read_ahead(&mut self, core: usize, room: f64) -> bool {
         let (ahead, rank) = (&self.task(core)["ahead"], self.rank(core));
         let share = room - self.read[core].0;
@@ -239,7 +239,7 @@ impl<'a> Replay<'a> {
         true
     }
 
-    /// Ends reading ahead, and returns the bytes of a core's task that were read, from HBM and through L2.
+    /// Ends reading ahead, and returns how many bytes of the core's task were read, from HBM and through L2.
     fn was_read(&mut self, core: usize) -> [f64; 2] {
         let (ahead, rank) = (&self.task(core)["ahead"], self.rank(core));
         let mut share = self.read[core].0;
@@ -312,7 +312,7 @@ impl<'a> Replay<'a> {
         self.come(core, at);
     }
 
-    /// Shares memories and links among what is under way.
+    /// Sets the rates of the jobs in progress, which share memories and links.
     fn share(&mut self) {
         let link = [self.rate("same_package_die"), self.rate("other_package_die")];
         let put = self.rate("put_core");
@@ -355,7 +355,7 @@ fn job(core: usize, time: f64, hbm: f64, l2: f64) -> Job {
     Job { core, left, rate: 1.0, hbm: hbm / left, l2: l2 / left, ahead: 0.0, share: 0.0 }
 }
 
-/// The share of each user of a resource whose users want more than its capacity.
+/// The maximum share of each user of a resource if the users want more than its capacity.
 fn level(capacity: f64, mut wants: Vec<f64>) -> f64 {
     if wants.iter().sum::<f64>() <= capacity {
         return f64::INFINITY;
@@ -372,14 +372,14 @@ fn level(capacity: f64, mut wants: Vec<f64>) -> f64 {
     f64::INFINITY
 }
 
-/// A case: the pass, sizes, ranks and routing.
+/// A case: pass, sizes, ranks and routing.
 type Case<'a> = (&'a str, &'a str, &'a str, &'a str);
 
 fn compare(case: Case<'_>) {
     compare_placed(case, None);
 }
 
-/// Replays a case and returns its exported schedule. The placement is a file.
+/// Replays a case and returns its exported schedule. The placement is the path of a file.
 fn compare_placed((direction, sizes, ranks, routing): Case<'_>, placement: Option<&str>) -> Value {
     let file = if direction == "forward" { FORWARD } else { BACKWARD };
     let folder = tempfile::tempdir().unwrap();
@@ -419,7 +419,7 @@ fn a_replay_takes_as_long_as_the_simulation() {
     compare(("backward", &backward, "4", "zipf:0.8:5"));
 }
 
-/// The number of rows that each rank has for each expert. One expert in three has most of them.
+/// The number of rows that each rank has for each expert. One in three experts has most of them.
 fn skewed_rows(ranks: usize, experts: usize, tokens: usize, top_k: usize) -> Vec<Vec<usize>> {
     let of_rank = |rank: usize| {
         let mut counts: Vec<usize> = (0..experts).map(|expert| (expert + rank) % 3).collect();
@@ -435,8 +435,8 @@ fn skewed_rows(ranks: usize, experts: usize, tokens: usize, top_k: usize) -> Vec
     (0..ranks).map(of_rank).collect()
 }
 
-/// The number of rows that each rank sends to each rank. A rank divides its rows for an expert among the expert's copies by their
-/// shares, in 4096ths, and rounds each cut down after adding an offset that differs by rank.
+/// The number of rows that each rank sends to each other rank. A rank divides its rows for an expert among the expert's copies by their
+/// shares in 4096ths, and rounds each cut down after adding an offset that depends on the rank.
 fn rows_between(rows: &[Vec<usize>], placed: &Value) -> Vec<Vec<usize>> {
     let ranks = rows.len();
     let expert_of: Vec<i64> = list(placed, "physical_to_logical").iter().map(|e| e.as_i64().unwrap()).collect();
@@ -495,7 +495,7 @@ fn placed_layers_put_the_bytes_of_the_formula_and_a_replay_takes_as_long() {
     }
 }
 
-/// A replay of the cases of `HPMOE_REPLAY`, one a line: pass, sizes, ranks, routing.
+/// Replays the cases in `HPMOE_REPLAY`, one per line: pass, sizes, ranks, routing.
 #[test]
 #[ignore = "runs the cases that HPMOE_REPLAY gives"]
 fn replays_of_given_cases_take_as_long() {

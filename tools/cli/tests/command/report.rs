@@ -5,13 +5,13 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The causes of a task, as the page numbers them.
+/// The numbers of a task's causes on the page.
 const LAUNCH: u64 = 0;
 const CORE: u64 = 1;
 const SIGNAL: u64 = 2;
 const READY: u64 = 3;
 
-/// The page of the layer on two ranks.
+/// The page for the layer on two ranks.
 fn page(folder: &Path, more: &[&str]) -> (PathBuf, String) {
     let path = folder.join("report.html");
     let name = path.to_str().unwrap();
@@ -108,7 +108,8 @@ fn what_can_not_be_drawn_is_said() {
     assert!(said.contains("--beside /nowhere/moe.rs"), "{said}");
 }
 
-/// Rests the pointer on the first task of the first matrix core with one, clicks it, and turns the wheel there.
+/// A script that moves the pointer to the first task of the first matrix core that has one, clicks it, and turns the
+/// wheel there.
 const VISIT: &str = r#"<script type="module">
 const run = JSON.parse(document.getElementById("data").textContent)[0], { rank, lane, begun, end } = run.tasks;
 const task = rank.findIndex((one, at) => one === run.rank && lane[at] === 0 && end[at] > begun[at]);

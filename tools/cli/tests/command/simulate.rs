@@ -245,7 +245,7 @@ fn each_idea_of_the_schedule_is_turned_off_in_turn() {
     assert!(text.contains("simulated latency") && text.contains("experts in the order of their load"), "{text}");
 }
 
-/// A kernel whose launches choose is simulated in the number of chunks that the routing and the room ask for.
+/// If launches choose the number of chunks, the simulated number is the one that the routing and the capacity require.
 #[test]
 fn the_number_of_chunks_is_that_of_a_launch() {
     const CHUNKED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/moe_chunked.rs");

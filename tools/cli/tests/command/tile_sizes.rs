@@ -1,10 +1,10 @@
-//! The commands say once if fixed tile sizes cost time, and name better ones.
+//! The commands warn once if fixed tile sizes make a kernel slower, and name better ones.
 
 use crate::{as_typed, json, layer_with, prints, tuned};
 
 const SIZE: [&str; 4] = ["--set", "HIDDEN=1024,INTER=512,EXPERTS=16,TOP_K=4,TOKENS=256", "--ranks", "2"];
 
-/// The output of a command that succeeds, and its warnings.
+/// Runs a command that succeeds; returns its output and its warnings.
 fn warnings(arguments: &[&str]) -> (String, Vec<String>) {
     let output = as_typed(arguments);
     let said = String::from_utf8(output.stderr).unwrap();

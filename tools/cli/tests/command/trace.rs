@@ -1,4 +1,4 @@
-//! `hpmoe simulate --trace`: the rules of the Trace Event Format, and those of its readers, on whole files.
+//! `hpmoe simulate --trace`: checks whole files against the rules of the Trace Event Format and of its readers.
 
 use crate::{LAYER, SIZE, hpmoe};
 use serde_json::Value;
@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A process and a thread.
 type Track = (u64, u64);
 
-/// A slice in whole nanoseconds, as Perfetto has it: a double of microseconds times 1000, digits cut off.
+/// A slice in whole nanoseconds, as in Perfetto: microseconds as a double, times 1000, truncated.
 struct Slice<'a> {
     from: i64,
     to: i64,
@@ -36,7 +36,7 @@ fn track(event: &Value) -> Track {
     track
 }
 
-/// A trace, taken apart and checked.
+/// A parsed and checked trace.
 struct Trace<'a> {
     tracks: BTreeMap<Track, Vec<Slice<'a>>>,
     arrows: usize,
@@ -68,7 +68,7 @@ impl<'a> Trace<'a> {
         trace
     }
 
-    /// The number of arrows. Checks that each has a start and one later end, both inside slices of tasks.
+    /// Returns the number of arrows. Checks that each has a start and one later end, both inside slices of tasks.
     fn arrows(&self, events: &[Value]) -> usize {
         let mut starts = BTreeMap::new();
         let mut ends = BTreeMap::new();
@@ -94,7 +94,7 @@ impl<'a> Trace<'a> {
         starts.len()
     }
 
-    /// The last slice of its thread that has begun: the one that readers bind an arrow to.
+    /// The last slice of the event's thread that has begun, which is the one that readers bind an arrow to.
     fn enclosing(&self, event: &Value) -> &'a Value {
         let (at, slices) = (cut_ns(event, "ts"), &self.tracks[&track(event)]);
         let begun = slices.partition_point(|slice| slice.from <= at);
@@ -109,7 +109,7 @@ impl<'a> Trace<'a> {
     }
 }
 
-/// The threads with names. Checks that no name is given twice, that numbers of threads are unique, and that processes have names.
+/// The threads with names. Checks that names are unique, that numbers of threads are unique, and that processes have names.
 fn names(events: &[Value]) -> BTreeSet<Track> {
     let (mut processes, mut threads) = (BTreeMap::new(), BTreeMap::new());
     for event in events {

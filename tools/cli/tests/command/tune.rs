@@ -22,7 +22,7 @@ fn nothing_is_kept_for_a_machine_that_it_was_not_found_on() {
     assert!(!folder.path().join("layer.tuned.toml").exists());
 }
 
-/// A target file as `hpmoe measure` writes it with the stand-in for CANN: its times are meaningless.
+/// A target file as `hpmoe measure` writes it with the stand-in for CANN; its times are meaningless.
 const MEASURED: &str = include_str!("machine.toml");
 
 #[test]

@@ -1,10 +1,10 @@
-//! The constants that the formulae of `docs/export.md` use.
+//! The constants for the formulae in `docs/export.md`.
 
 use hpmoe_core::target::Target;
 use hpmoe_simulator::simulate::PolicyCosts;
 use serde_json::{Value, json};
 
-/// Rates in GB/s (of the cube in GFLOP/s) and times in ns.
+/// Rates in GB/s (for the cube, in GFLOP/s) and times in ns.
 pub(super) fn rates(target: &Target, costs: &PolicyCosts) -> Value {
     let gb_per_s = |bytes_per_cycle: f64| bytes_per_cycle * target.cores.clock_ghz;
     let (memory, link) = (&target.memory, &target.link);

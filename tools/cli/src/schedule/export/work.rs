@@ -1,9 +1,9 @@
-//! The work of a task as the formulae of `docs/export.md` use it.
+//! The work of a task, in the form that the formulae in `docs/export.md` use.
 
 use hpmoe_simulator::simulate::{Efficiency, Work};
 use serde_json::{Value, json};
 
-/// Operations and bytes of a task's work, by memory.
+/// The number of operations of a task, and its bytes by memory.
 pub(super) fn work(rank: u32, work: &Work) -> Value {
     match *work {
         Work::Empty => json!({"kind": "none"}),
