@@ -1,4 +1,4 @@
-//! Processes that join with too few file descriptors: at once, and by name.
+//! Processes that join with too few file descriptors: they fail at once, and the error names descriptors.
 
 use std::fs::File;
 use std::process::{Command, Stdio};
@@ -7,17 +7,17 @@ use std::time::{Duration, Instant};
 
 use hpmoe_runtime::{Joining, Place, TcpBootstrap};
 
-/// Set in the process with few descriptors: the address that it joins at, and its rank, and whether it has free descriptors.
+/// Environment variables of the process with few descriptors: the address to join at, its rank, and whether it has free descriptors.
 const ADDRESS: &str = "HPMOE_TEST_ADDRESS";
 const RANK: &str = "HPMOE_TEST_RANK";
 const FREE: &str = "HPMOE_TEST_FREE";
 
 const RANKS: usize = 40;
 
-/// The longest that a process looks for a descriptor.
+/// Maximum time that a process waits for a free descriptor.
 const LIMIT: Duration = Duration::from_secs(5);
 
-/// Joins in a process with 16 descriptors, which are free or not; what it says.
+/// Joins in a process with 16 descriptors, which are free or not; returns what the process prints.
 fn join_with(free: bool, rank: usize, address: &str) -> String {
     let mut command = Command::new("sh");
     command.args(["-c", "ulimit -n 16; exec \"$0\" \"$@\""]).arg(std::env::current_exe().unwrap());

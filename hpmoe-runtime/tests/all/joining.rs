@@ -12,7 +12,7 @@ use hpmoe_runtime::{Bootstrap as _, BootstrapError, Cancel, Group, Joining, Plac
 
 use crate::processes::{Processes, place};
 
-/// Ranks 0 to 2 join; rank 3 never comes. One of the others is killed when it has joined.
+/// Ranks 0 to 2 join; rank 3 never does. One of the first three is killed after it has joined.
 fn expect_end(test: &str, killed: usize) {
     let mut processes = Processes::start_test(&format!("joining::{test}"), 4);
     // Rank 0 reads the connections of those that have told who they are.
@@ -74,13 +74,13 @@ fn a_port_that_others_use_is_told_on_all_ranks() {
     });
 }
 
-/// Settings with a limit in seconds.
+/// Settings with a time limit in seconds.
 fn limited(seconds: u64) -> Joining {
     Joining::new().limit(Duration::from_secs(seconds))
 }
 
-/// Two jobs on one port: ranks of different jobs never run together. A rank that reaches the wrong rank 0 gets an error that says so, and
-/// its job continues.
+/// Two jobs on one port: ranks of different jobs never run together. A rank that reaches the wrong rank 0 gets an error that names the
+/// cause, and its job continues.
 #[test]
 fn a_rank_of_another_job_is_refused_and_told() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -138,7 +138,7 @@ fn ranks_without_one_secret_do_not_join() {
     }
 }
 
-/// Who answers at rank 0's address without the secret gets nothing, and is not joined.
+/// A program at rank 0's address that doesn't have the secret gets no data, and no rank joins it.
 #[test]
 fn an_impostor_is_not_taken_for_rank_0() {
     let impostor = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -159,7 +159,7 @@ fn an_impostor_is_not_taken_for_rank_0() {
     });
 }
 
-/// An impostor that sends a byte from time to time delays no rank beyond the limit.
+/// An impostor that sends a byte from time to time delays no rank beyond the time limit.
 #[test]
 fn rank_0_that_says_little_is_waited_for_as_long_as_the_limit_says() {
     let impostor = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -181,7 +181,7 @@ fn rank_0_that_says_little_is_waited_for_as_long_as_the_limit_says() {
     assert!(began.elapsed() < Duration::from_secs(8), "{:?}", began.elapsed());
 }
 
-/// Joining ends within a second when it is cancelled, on rank 0 and on others, and the other side is notified.
+/// Cancelling ends joining within a second, on rank 0 and on other ranks, and the other side is notified.
 #[test]
 fn joining_can_be_cancelled() {
     let cancelled_after = |cancel: &Cancel| {
@@ -217,7 +217,7 @@ fn joining_can_be_cancelled() {
     });
 }
 
-/// An exchange ends when it is cancelled, and the others hear of it at once.
+/// Cancelling ends an exchange, and the other ranks are notified at once.
 #[test]
 fn an_exchange_can_be_cancelled() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -245,7 +245,7 @@ fn an_exchange_can_be_cancelled() {
     });
 }
 
-/// A variable that is not text does not count as unset: otherwise, a job would have no secret.
+/// A variable that is not text does not count as unset; otherwise, a job would have no secret.
 #[test]
 fn a_variable_that_is_no_text_is_an_error() {
     if std::env::var_os("HPMOE_RANK").is_some() {
@@ -263,7 +263,7 @@ fn a_variable_that_is_no_text_is_an_error() {
     }
 }
 
-/// An impostor's reason is shown without control characters. Without a secret, any process of the machine can be one.
+/// The reason that an impostor sends is shown without control characters. Without a secret, any process of the machine can be an impostor.
 #[test]
 fn a_refusal_does_not_act_on_terminals() {
     let impostor = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -285,7 +285,7 @@ fn a_refusal_does_not_act_on_terminals() {
     assert!(said.starts_with(r"\u{1b}[2J\r\nerror: none: start all processes"), "{said}");
 }
 
-/// A file that an earlier job left may name an address where another program listens by now.
+/// An address file that an earlier job has left may contain an address at which another program listens by now.
 #[test]
 fn an_address_file_that_was_left_is_read_again() {
     let folder = tempfile::tempdir().unwrap();
@@ -305,7 +305,7 @@ fn an_address_file_that_was_left_is_read_again() {
     });
 }
 
-/// A host of another machine is not mended by another port.
+/// If the host is another machine, the error does not advise another port.
 #[test]
 fn a_host_that_is_not_here_is_told() {
     let joining = limited(1).secret(Secret::generate().unwrap());

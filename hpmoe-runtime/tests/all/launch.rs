@@ -1,4 +1,4 @@
-//! Launches of a kernel that is no AscendC: it checks what it is given and writes its records.
+//! Launches of a kernel that is written in Rust instead of AscendC: it checks its arguments and writes its records.
 
 use std::slice::from_raw_parts;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ const fn schedule(ranks: u32) -> ScheduleTable {
     ScheduleTable { ranks, queues: &[(0, 1), (0, 1), (1, 0), (1, 0), (1, 0), (1, 0)], descriptors: &DESCRIPTOR }
 }
 
-/// Of phase 7, which walks the items of space 0 as their rows come.
+/// The descriptor of phase 7, which walks the items of space 0 in the order in which their rows arrive.
 const DESCRIPTOR: [u8; 64] = {
     let mut bytes = [0; 64];
     bytes[std::mem::offset_of!(HpmoeDescriptor, phase)] = 7;
@@ -87,7 +87,7 @@ pub(crate) const fn tables(name: &'static str) -> KernelTables {
     }
 }
 
-/// A kernel of this file.
+/// A kernel with the given entry point and tables.
 pub(crate) fn kernel(entry: EntryPoint, tables: KernelTables) -> CompiledKernel {
     // SAFETY: the functions of this file read what the runtime makes of these tables, and nothing else.
     unsafe { CompiledKernel::new(entry, tables) }
@@ -97,7 +97,7 @@ pub(crate) fn kernel(entry: EntryPoint, tables: KernelTables) -> CompiledKernel 
 ///
 /// # Safety
 ///
-/// `launch` is what the runtime gives a kernel, and all cores of a rank run on one thread.
+/// `launch` is the argument that the runtime passes to a kernel, and all cores of a rank run on one thread.
 pub(crate) unsafe fn read<'a>(launch: *mut u8) -> (&'a HpmoeLaunch, &'a mut [HpmoeRecord]) {
     // SAFETY: the runtime wrote the structure, and the records are this rank's alone.
     unsafe {
@@ -106,18 +106,18 @@ pub(crate) unsafe fn read<'a>(launch: *mut u8) -> (&'a HpmoeLaunch, &'a mut [Hpm
     }
 }
 
-/// The array at an address of the launch structure.
+/// The array at an address in the launch structure.
 ///
 /// # Safety
 ///
-/// `address` is one that the runtime wrote for `len` elements of that type.
+/// The runtime has written `address` for `len` elements of this type.
 pub(crate) unsafe fn array<'a, T>(address: u64, len: usize) -> &'a [T] {
     // SAFETY: as above.
     unsafe { from_raw_parts(address as *const T, len) }
 }
 
-/// The number of the launch. A core of a kernel would keep it in a word of its own; here none knows which it is, so that the first
-/// word counts the calls of all.
+/// The number of the launch. Each core of a real kernel keeps it in a separate word. Here, cores don't know their numbers, so the first
+/// word counts the calls of all cores.
 ///
 /// # Safety
 ///
@@ -135,7 +135,7 @@ pub(crate) unsafe fn next_number(launch: &HpmoeLaunch) -> i32 {
 
 static LAST_LAUNCH: AtomicI32 = AtomicI32::new(0);
 
-/// Checks everything it is given; each core ran one task more than the launch's number.
+/// Checks the launch structure. In the records, each core has run one task less than the launch's number.
 unsafe extern "C" fn checking(launch: *mut u8) {
     // SAFETY: the runtime called it with one thread per rank.
     let (launch, records) = unsafe { read(launch) };
@@ -179,7 +179,7 @@ unsafe extern "C" fn checking(launch: *mut u8) {
     }
 }
 
-/// Each core finds the records of those before it alone: none that an earlier launch has left.
+/// Each core finds the records of the cores before it, and no records of an earlier launch.
 unsafe extern "C" fn counting(launch: *mut u8) {
     // SAFETY: the runtime called it with one thread per rank.
     let (launch, records) = unsafe { read(launch) };
@@ -203,7 +203,7 @@ unsafe extern "C" fn stuck(launch: *mut u8) {
     }
 }
 
-/// All cores are done, on whichever threads they run.
+/// All cores finish, whichever threads they run on.
 unsafe extern "C" fn leaving(launch: *mut u8) {
     // SAFETY: the runtime called it.
     let (_, records) = unsafe { read(launch) };

@@ -1,4 +1,4 @@
-//! The interface between launches and kernels, for ranks that are threads and for processes.
+//! The interface between launches and kernels, with ranks that are threads and with ranks that are processes.
 
 mod descriptors;
 mod joining;

@@ -1,5 +1,5 @@
-//! Groups whose ranks are processes. The test program starts itself once for each rank, with the same test: where
-//! `HPMOE_RANK` is set, it is that rank.
+//! Groups whose ranks are processes. The test program starts itself once for each rank, with the same test. If `HPMOE_RANK` is set, the
+//! process is that rank.
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::net::TcpListener;
@@ -18,7 +18,7 @@ use tempfile::TempDir;
 
 use crate::launch::{array, kernel, next_number, read, tables, tensor};
 
-/// The processes of a test, killed with it.
+/// The processes of a test, which are killed at its end.
 pub(crate) struct Processes(Vec<Child>, #[expect(dead_code, reason = "removed with the processes")] TempDir);
 
 impl Processes {
@@ -46,7 +46,7 @@ impl Processes {
         assert!(lines.any(|found| found.unwrap().ends_with(line)), "rank {rank} ended before it printed {line:?}");
     }
 
-    /// Waits until a rank's process has a thread of that name.
+    /// Waits until a rank's process has a thread with the given name.
     pub(crate) fn wait_for_thread(&mut self, rank: usize, name: &str) {
         let tasks = format!("/proc/{}/task", self.0[rank].id());
         let is_there = || -> std::io::Result<bool> {
@@ -69,7 +69,7 @@ impl Processes {
         assert_eq!(unsafe { libc::kill(id, signal) }, 0, "{}", std::io::Error::last_os_error());
     }
 
-    /// Waits until a rank has ended, at most `limit`: its end, and what it wrote to stderr.
+    /// Waits until a rank's process has ended, for at most `limit`. Returns its exit code, and what it wrote to stderr.
     pub(crate) fn end(&mut self, rank: usize, limit: Duration) -> (Option<i32>, String) {
         let deadline = Instant::now() + limit;
         let child = &mut self.0[rank];
@@ -95,19 +95,19 @@ impl Drop for Processes {
     }
 }
 
-/// The place of this process, if it is a rank.
+/// The place of this process if it is a rank.
 pub(crate) fn place() -> Option<Place> {
     Place::from_launcher().unwrap()
 }
 
-/// The group of this process, which is a rank.
+/// Joins the group as the rank that this process is.
 fn group() -> Group {
     let group = Group::from_launcher().unwrap().unwrap();
     println!("\njoined");
     group.threads(1).time_limit(Duration::from_secs(20))
 }
 
-/// All processes of a test must end well.
+/// Checks that all processes of a test succeed.
 fn all_end_well(test: &str, ranks: usize) {
     let mut processes = Processes::start(test, ranks);
     for rank in 0..ranks {
@@ -180,7 +180,7 @@ fn a_process_that_a_signal_ends_is_noticed_within_a_second() {
     }
 }
 
-/// The process that starts a rank is ended by a signal, which the rank does not get.
+/// The process that starts a rank is ended by a signal that the rank does not get.
 #[test]
 fn a_rank_ends_with_the_process_that_started_it() {
     const TEST: &str = "processes::a_rank_ends_with_the_process_that_started_it";
@@ -226,7 +226,7 @@ fn a_rank_ends_with_the_process_that_started_it() {
     }
 }
 
-/// Rank 1's process stands still in the middle of a launch; rank 0's kernel finishes.
+/// Rank 1's process stops in the middle of a launch; rank 0's kernel finishes.
 unsafe extern "C" fn stalled(launch: *mut u8) {
     static STALLS: Once = Once::new();
     // SAFETY: as for `trading`.
@@ -315,7 +315,7 @@ fn processes_that_do_not_fit_together_all_say_so() {
     }
 }
 
-/// Without a secret, it can be any process: it gets the reason, and rank 0 continues to wait.
+/// Without a secret, any process can connect: it gets the reason, and rank 0 continues to wait.
 #[test]
 fn a_process_of_another_size_without_a_secret_is_refused_alone() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -366,7 +366,8 @@ fn trading_tables(name: &'static str) -> KernelTables {
     KernelTables { tensors: TENSORS, ..tables(name) }
 }
 
-/// Each core writes the launch's number to both ranks' `recv` and waits for the other rank's; then a row to the other's `y`.
+/// Each core writes the launch's number to `recv` of both ranks, waits for the other rank's number, and then writes a row to the other
+/// rank's `y`.
 unsafe extern "C" fn trading(launch: *mut u8) {
     // SAFETY: the runtime called it with one thread per rank; lengths are those of the tables.
     unsafe {
@@ -443,7 +444,7 @@ fn a_difference_is_one_error_on_all_ranks() {
     );
 }
 
-/// Processes of another build, or that launch in another order, have other kernels, constants, fingerprints or numbers of launches.
+/// Processes with another build or another order of launches have other kernels, constants, fingerprints or numbers of launches.
 #[test]
 fn whatever_differs_is_told_by_its_name_on_all_ranks() {
     let Some(Place { rank, .. }) = place() else {

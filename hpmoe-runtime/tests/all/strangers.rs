@@ -1,5 +1,5 @@
-//! Strangers at rank 0's port. Rank 0 is a process of its own, so that its memory can be measured and its descriptors limited; strangers and the
-//! other ranks are here. In every case, a job of real ranks joins in time, and no stranger gets more than a greeting.
+//! Strangers at rank 0's port. Rank 0 is a separate process, so that its memory can be measured and its descriptors limited; strangers and
+//! the other ranks are in this process. In every case, a job of real ranks joins in time, and no stranger gets more than a greeting.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -11,17 +11,17 @@ use std::time::{Duration, Instant};
 use hmac_sha256::{HMAC, Hash};
 use hpmoe_runtime::{Bootstrap as _, Joining, Place, Secret, TcpBootstrap};
 
-/// Bytes of a greeting, as ranks and rank 0 write them.
+/// Number of bytes of a greeting, from ranks and from rank 0.
 const HELLO: usize = 96;
 const ANSWER: usize = 56;
 
-/// Data that ranks exchange and no stranger may see.
+/// Data that ranks exchange and that no stranger may see.
 const PAYLOAD: &[u8] = b"what only ranks may know";
 
-/// The longest that a job may take to join once its last rank has come.
+/// Maximum time for a job to join, from the arrival of its last rank.
 const JOINING: Duration = Duration::from_secs(2);
 
-/// The most memory that strangers may cost rank 0.
+/// Maximum number of bytes that strangers may cost rank 0.
 const MOST_MEMORY: u64 = 16 << 20;
 
 /// An answer of rank 0.
@@ -29,7 +29,7 @@ pub(crate) fn answer(kind: u32, data: [u8; 32]) -> Vec<u8> {
     [&b"hpmoe-join-zero2"[..], &kind.to_le_bytes(), &[0; 4], &data].concat()
 }
 
-/// A hello that is right but for what a stranger can't know.
+/// A hello that is correct except for what a stranger can't know.
 fn hello(rank: u32, ranks: u32, confided: bool, job: &str) -> Vec<u8> {
     let numbers = [rank.to_le_bytes(), ranks.to_le_bytes(), [confided.into(), 0, 0, 0], [0; 4]].concat();
     [&b"hpmoe-join-rank2"[..], &numbers, &Hash::hash(job.as_bytes()), &[3; 32]].concat()
@@ -40,7 +40,7 @@ fn proof(key: [u8; 32], hello: &[u8], challenge: &[u8]) -> [u8; 32] {
     HMAC::mac([&b"hpmoe: a rank proves"[..], hello, challenge].concat(), key)
 }
 
-/// Rank 0 in a process of its own, which ends with this value.
+/// Rank 0 in a separate process, which is killed when the value is dropped.
 struct RankZero {
     process: Child,
     lines: std::io::Lines<BufReader<std::process::ChildStdout>>,
@@ -50,7 +50,7 @@ struct RankZero {
 }
 
 impl RankZero {
-    /// Starts this test as rank 0, with at most this number of descriptors.
+    /// Runs this test as rank 0 in a new process, with at most the given number of descriptors.
     fn start(test: &str, ranks: usize, descriptors: Option<u32>) -> Self {
         let joining = Joining::of_own_processes().unwrap().limit(Duration::from_secs(60));
         let program = std::env::current_exe().unwrap();
@@ -76,7 +76,7 @@ impl RankZero {
         Self { process, lines, address: ([127, 0, 0, 1], port).into(), ranks, joining }
     }
 
-    /// Lets all other ranks join. Returns the memory that they cost rank 0, and its report on strangers.
+    /// Lets all other ranks join. Returns the memory that the strangers cost rank 0, and its report on strangers.
     fn join_all(mut self) -> (u64, String) {
         let last = Instant::now();
         let joined = self.ranks();
@@ -102,7 +102,7 @@ impl RankZero {
         })
     }
 
-    /// The name of its job.
+    /// The name of the job.
     fn job(&self) -> String {
         format!("processes of process {}", std::process::id())
     }
@@ -121,7 +121,7 @@ impl Drop for RankZero {
     }
 }
 
-/// The rest of the next line that begins so.
+/// The rest of the next line that starts with `begin`.
 fn said(lines: &mut impl Iterator<Item = std::io::Result<String>>, begin: &str) -> String {
     let found = lines.find_map(|line| Some(line.unwrap().strip_prefix(begin)?.to_owned()));
     found.unwrap_or_else(|| panic!("rank 0 ended without {begin:?}"))
@@ -146,14 +146,14 @@ fn is_rank_zero() -> bool {
     true
 }
 
-/// Bytes of memory of this process, as Linux reports them.
+/// The memory of this process in bytes, as reported by Linux.
 fn memory(name: &str) -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let kib = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')?.trim().strip_suffix(" kB"));
     1024 * kib.unwrap().trim().parse::<u64>().unwrap()
 }
 
-/// Everything that a connection gets until it closes or falls silent.
+/// All bytes that a connection receives until it is closed or nothing more arrives.
 fn received(mut stream: &TcpStream) -> Vec<u8> {
     let mut bytes = Vec::new();
     let _ = stream.set_read_timeout(Some(Duration::from_millis(200)));
@@ -161,7 +161,7 @@ fn received(mut stream: &TcpStream) -> Vec<u8> {
     bytes
 }
 
-/// A stranger gets no more than a challenge and a refusal.
+/// Checks that a stranger receives no more than a challenge and a refusal.
 fn check_received(stream: &TcpStream) {
     let bytes = received(stream);
     assert!(bytes.len() <= 2 * ANSWER, "a stranger got {} bytes: {bytes:?}", bytes.len());
@@ -241,7 +241,7 @@ fn a_job_joins_among_strangers_of_every_kind() {
     strangers.iter().for_each(check_received);
 }
 
-/// Takes connections of one real rank and passes everything on, both ways: what an attacker on its way records.
+/// Accepts connections of one real rank and forwards everything in both directions. Returns what an attacker between them could record.
 fn record(zero: SocketAddr, join: impl FnOnce(String) + Send) -> Vec<u8> {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -265,7 +265,7 @@ fn record(zero: SocketAddr, join: impl FnOnce(String) + Send) -> Vec<u8> {
     })
 }
 
-/// A replayed hello of a rank is refused, by the same rank 0 and by one with the same secret.
+/// A replayed hello of a rank is refused, both by the same rank 0 and by another one with the same secret.
 #[test]
 fn a_greeting_that_is_replayed_lets_nobody_in() {
     if is_rank_zero() {
@@ -303,7 +303,7 @@ fn a_greeting_that_is_replayed_lets_nobody_in() {
     strangers.iter().for_each(check_received);
 }
 
-/// If a second process with the secret claims the number of a rank that has joined, it is sent away, and the first one stays.
+/// If a second process with the secret claims the number of a rank that has joined, it is refused, and the first one stays.
 #[test]
 fn a_rank_that_comes_twice_is_sent_away_the_second_time() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -331,7 +331,7 @@ fn a_rank_that_comes_twice_is_sent_away_the_second_time() {
     });
 }
 
-/// A member of a job without a secret, byte by byte: it has greeted rank 0 as rank 1.
+/// A member of a job without a secret that sends raw bytes: it has greeted rank 0 as rank 1.
 fn raw_member(address: SocketAddr, ranks: u32) -> TcpStream {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_write_timeout(Some(Duration::from_secs(20))).unwrap();
@@ -346,13 +346,13 @@ fn raw_member(address: SocketAddr, ranks: u32) -> TcpStream {
     stream
 }
 
-/// A frame with a part of an exchange.
+/// A frame that contains a part of an exchange.
 fn part(exchange: u64, bytes: &[u8]) -> Vec<u8> {
     let numbers = [24 + bytes.len() as u64, 3, exchange, bytes.len() as u64];
     [&numbers.map(u64::to_le_bytes).concat()[..], bytes].concat()
 }
 
-/// Parts for exchanges that are far ahead, or a part that comes twice, are the end of the member that sends them, and are not kept.
+/// If a member sends parts for exchanges that are far ahead, or a part twice, it is disconnected, and the parts are not kept.
 #[test]
 fn parts_that_no_rank_expects_are_bounded() {
     for exchanges in [vec![0, 1, 1], (0..1000).collect(), vec![u64::MAX]] {
@@ -378,7 +378,7 @@ fn parts_that_no_rank_expects_are_bounded() {
     }
 }
 
-/// A member that takes less than 1 MiB a second is gone after 10 s, however often it takes some of what it is sent.
+/// A member that reads less than 1 MiB per second is disconnected after 10 s, however often it reads some data.
 #[test]
 fn a_member_that_takes_too_little_is_gone() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -402,7 +402,7 @@ fn a_member_that_takes_too_little_is_gone() {
     assert!(gone.to_string().starts_with("rank 1 is gone: its connection closed"), "{gone}");
 }
 
-/// Sends this number of strangers to rank 0, 500 per second, of alternating kinds. They stay as long as the result.
+/// Connects the given number of strangers to rank 0, 500 per second, of alternating kinds. They stay until the result is dropped.
 fn flood(address: SocketAddr, hello: &[u8], count: usize, over: &AtomicBool) -> Vec<TcpStream> {
     let began = Instant::now();
     let mut strangers = Vec::with_capacity(count);
@@ -426,7 +426,7 @@ fn flood(address: SocketAddr, hello: &[u8], count: usize, over: &AtomicBool) -> 
     strangers
 }
 
-/// Ranks that come after nine tenths of the strangers still join in time.
+/// Checks that ranks that arrive after nine tenths of the strangers still join in time.
 fn expect_join_in_flood(test: &str, ranks: usize, count: usize, descriptors: Option<u32>) {
     let zero = RankZero::start(test, ranks, descriptors);
     let (address, hello) = (zero.address, hello(1, u32::try_from(ranks).unwrap(), true, &zero.job()));
@@ -450,7 +450,7 @@ fn a_job_joins_among_hundreds_of_strangers() {
     }
 }
 
-/// With too many open files, rank 0 does not give up: it disconnects the oldest stranger.
+/// With too many open files, rank 0 does not fail: it disconnects the oldest stranger.
 #[test]
 fn a_job_joins_among_strangers_when_descriptors_are_few() {
     if !is_rank_zero() {
@@ -467,7 +467,7 @@ fn a_job_joins_among_thousands_of_strangers() {
     }
 }
 
-/// As many descriptors as this process may have.
+/// Raises the limit of descriptors to the maximum for this process.
 fn raise_descriptors() {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the place for a limit, and a limit that is allowed.

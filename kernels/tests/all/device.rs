@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-/// A function of `include/hpmoe`: inlined, or a routine, which is called.
+/// A function of `include/hpmoe`, which is either inlined or a routine that is called.
 struct Function {
     file: String,
     name: String,

@@ -77,7 +77,7 @@ pub(crate) fn objects_of_model() -> &'static BTreeMap<PathBuf, PathBuf> {
     })
 }
 
-/// Links the model with more sources into a program of this name, unless an earlier run left one.
+/// Links the model with more sources into a program with the given name, unless an earlier run left one.
 pub(crate) fn linked(name: &str, more: Vec<PathBuf>, scratch: &Path) -> PathBuf {
     let changed = changed();
     let program = changed.as_deref().unwrap_or(scratch).join(name);

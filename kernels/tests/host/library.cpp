@@ -51,7 +51,7 @@ CASE(another_number_of_cores_of_one_kind_is_refused_and_told_to_all) {
     }
 }
 
-/// Cores that the launch doesn't know of write no words.
+/// Cores that the launch does not know write no words.
 CASE(more_cores_than_expected_are_refused_and_told_to_all) {
     Ranks ranks(kMinute);
     HpmoeHostResult result = ranks.run<Waits>(kCores + 1, 2 * (kCores + 1));

@@ -7,16 +7,16 @@ use hpmoe_kernels::op::{
     self, Device, ElementType, More, Operation, Routine, Scalar, Sizes, Slot, Spread, VectorCall, Waits,
 };
 
-/// The code of a row that is compiled.
+/// The part of a row's code that is compiled.
 #[derive(Clone, Copy)]
 pub(crate) enum Form {
-    /// The row's code.
+    /// All of it.
     Whole,
-    /// The row's code without the vector call of this number.
+    /// All of it except the vector call with this number.
     Without(usize),
-    /// The single routine that replaces the code and the spreading of the second operand.
+    /// The single routine that replaces the code and also spreads the second operand.
     InOneCall(Spread),
-    /// The row's code for a type argument.
+    /// The code for this type argument.
     To(ElementType),
 }
 
@@ -34,7 +34,7 @@ pub(crate) fn forms(operation: &Operation) -> Vec<Form> {
     whole.iter().copied().chain((0..calls.len()).map(Form::Without)).chain(routines).collect()
 }
 
-/// A program that runs these rows.
+/// A program that runs the given rows.
 pub(crate) fn program(include: &Path, rows: impl Iterator<Item = (&'static Operation, Form)>) -> String {
     let mut functions = format!("#include \"{}\"\nusing namespace AscendC;\nnamespace {{\n", include.display());
     let mut table = String::from("}\nconst Row kRows[] = {\n");

@@ -7,7 +7,7 @@ use hpmoe_kernels::op::{self, AnyValue, Columns, Device, ElementType, Given, Ope
 /// Maximum number of bytes of UB that a case may take.
 const UB: usize = 170 * 1024;
 
-/// Operands of a case, and the sizes that follow from them.
+/// The operands of a case, and the sizes that follow from them.
 pub(crate) struct Drawn {
     pub(crate) values: Vec<AnyValue>,
     pub(crate) numbers: Vec<f32>,
@@ -22,7 +22,7 @@ impl Drawn {
         Given { values: &self.values, numbers: &self.numbers, sizes: &self.sizes, element }
     }
 
-    /// Rows of the first operand per row of the result.
+    /// Number of rows of the first operand per row of the result.
     pub(crate) fn terms(&self) -> usize {
         self.values[0].rows() / self.result.rows
     }

@@ -37,7 +37,7 @@ impl Stored for i32 {
 }
 
 impl Oracle {
-    /// Reads the layer with that name.
+    /// Reads the layer with the given name.
     pub(crate) fn read(name: &str) -> Self {
         let path = format!("{}/../examples/data/{name}.safetensors", env!("CARGO_MANIFEST_DIR"));
         Self(std::fs::read(&path).unwrap_or_else(|error| panic!("{path}: {error}")))
