@@ -1,11 +1,11 @@
-// A kernel that makes a route, and nothing else, by code for little that the launch does not need. Records tell as `have` whether the core
-// looks at ids because some slot is empty.
+// A kernel that only makes a route. It contains code for several sets of needs, and runs the first that covers the needs of the launch.
+// In the records, `have` says whether the core reads ids because a slot is empty.
 #include "hpmoe/kernel.h"
 #include "hpmoe/routing/make.h"
 
 #ifndef ENTRY
 #define ENTRY routing
-// For what there is code.
+// The sets of needs that the kernel has code for.
 #define CODE                                                                                                           \
     SPACES, SPACES | NEEDS_LOAD, SPACES | NEEDS_MIXED, SPACES | NEEDS_LIGHTEST, SPACES | NEEDS_ONCE | NEEDS_GROUPS,    \
         SPACES | NEEDS_CHUNKS, SPACES | NEEDS_CHUNKS | NEEDS_CHOICE | NEEDS_PARTS, SPACES | NEEDS_PLACEMENT,           \
@@ -16,7 +16,7 @@ namespace {
 
 using namespace hpmoe;
 
-// What kernels of all cases have.
+// The needs that kernels of all cases have.
 constexpr uint32_t SPACES = NEEDS_ARRIVALS | NEEDS_ARRIVAL_ORDER;
 
 uint32_t NeedsOfLaunch(const VectorCore &core) {
@@ -33,7 +33,7 @@ uint32_t NeedsOfLaunch(const VectorCore &core) {
     return needs;
 }
 
-// By the first code that has all.
+// Makes the route by the code for the first set that covers `needs`; if there is none, by the code for the last set.
 template <uint32_t FIRST, uint32_t... OTHERS> bool Make(VectorCore &core, uint32_t needs) {
     if constexpr (sizeof...(OTHERS) != 0) {
         if ((needs & ~FIRST) != 0) {

@@ -196,7 +196,7 @@ struct Core : Launch {
         return record.state == HPMOE_RUNNING;
     }
 
-    // Whether a wait that started at time `begin` goes on. False if the launch was given up: the core leaves at once.
+    // Whether a wait that began at time `begin` may continue. If not, the launch was given up; the core leaves at once.
     HPMOE_INLINE bool MayLook(int64_t begin) {
         if (record.state != HPMOE_WAITING) {
             record.state = HPMOE_WAITING;

@@ -34,7 +34,7 @@ pub(crate) const MODELS: [Model; 7] = [
 pub(crate) const DIRECTIONS: [Direction; 2] = [Direction::Forward, Direction::Backward];
 /// Numbers of tokens per rank.
 pub(crate) const TOKENS: [u32; 6] = [16, 64, 256, 1024, 4096, 8192];
-/// Numbers of ranks in a group. For a model whose number of experts is no multiple of it, a number is left out.
+/// Numbers of ranks in a group. Each model is simulated on those that divide its number of experts.
 pub(crate) const RANKS: [u32; 4] = [2, 8, 32, 64];
 /// Values of `sync.tile_overhead_ns`, in nanoseconds.
 pub(crate) const OVERHEADS: [u32; 2] = [200, 900];

@@ -320,8 +320,8 @@ fn a_rank_that_sends_no_counts_is_named() {
     });
 }
 
-/// Checks that the first vector core reports that there is no route, and that each other core found it out, too, or was
-/// stopped while it waited. A core that found it out counts one more launch without a route.
+/// Checks that the first vector core reports that there is no route, and that each other vector core reports the same or was
+/// stopped while it waited. All matrix cores were stopped. A core that reports it counts one more launch without a route.
 fn refused(kernel: &CaseKernel, ended: &Ended, seed: u64) {
     let states = ended.states();
     let (matrix, vector) = states.split_at(states.len() / 3);

@@ -39,7 +39,7 @@ pub struct Trace {
 pub struct RankTrace {
     /// The cores, matrix cores first.
     pub cores: Vec<CoreTrace>,
-    /// The offset of this rank's clock from rank 0's. If it is unknown (`None`), the rank's times are those of its own
+    /// The offset of this rank's clock from rank 0's. `None` if it is unknown; the times are then those of the rank's own
     /// clock.
     pub clock: Option<ClockOffset>,
 }

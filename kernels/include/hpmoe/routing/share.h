@@ -87,7 +87,7 @@ template <uint32_t NEEDS> struct RouteShare {
     HPMOE_INLINE bool IsKept() const { return Needs(NEEDS_KEPT) && from.is_kept != 0; }
     // Whether this launch keeps the route for later ones.
     HPMOE_INLINE bool Keeps() const { return Needs(NEEDS_TO_KEEP) && from.kept != 0 && !IsKept(); }
-    // Whether each group of experts has slots of its own in every token.
+    // Whether each group of experts has separate slots in every token.
     HPMOE_INLINE bool HasGroups() const { return Needs(NEEDS_GROUPS) && from.group_slots != 0; }
     // Number of parts: one, or two if tokens are sent once.
     HPMOE_INLINE uint32_t Parts() const { return Needs(NEEDS_ONCE) && from.once != 0 ? 2 : 1; }

@@ -104,8 +104,8 @@ impl Draft<'_> {
         if self.score(&self.work(&single)) < self.score(&self.work(&all)) { single } else { all }
     }
 
-    /// A start for [`improved`](Self::improved): one physical expert per logical expert. The experts with most rows are assigned first,
-    /// each to the copy whose rank has the least time.
+    /// A start for [`improved`](Self::improved): one copy takes all rows of each logical expert. Experts with only one copy come first. Then
+    /// each expert with several copies, in order of falling load, goes to the copy whose rank has the least time with it.
     fn single(&self) -> Takes {
         let mut order: Vec<usize> = (0..self.copies.len()).collect();
         order.sort_by_key(|&expert| (self.copies[expert].len() > 1, std::cmp::Reverse(self.loads[expert]), expert));

@@ -60,7 +60,7 @@ enum Event {
     Link { lane: u32, version: u32 },
     /// A core's put begins to send its bytes.
     Leave { core: u32 },
-    /// A core begins to read ahead, or goes on because its task must wait.
+    /// A core begins to read ahead, or continues to read ahead because its task must wait.
     Ahead { core: u32 },
     /// The task of a core ends.
     End { core: u32 },

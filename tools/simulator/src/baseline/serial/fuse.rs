@@ -27,7 +27,7 @@ enum DraftKind {
     Vector(RowClass),
     /// Makes the tables of the route.
     Tables,
-    /// A phase that is an operator of its own: it declares a time, or multiplies nothing.
+    /// A phase that becomes no operator: it runs once per chunk, or its matrix task multiplies nothing.
     Nothing,
 }
 

@@ -37,8 +37,8 @@ impl RouteSteps {
         Some(Self { line: made.line, ids: schedule.routed_after.clone(), stages, aiv: schedule.aiv })
     }
 
-    /// Writes a core's next step of making the route to `task`; false if the core has not reached the route, or has finished it. A vector
-    /// core sends its counts and then makes its tables. Then every core waits for all tables.
+    /// Writes a core's next step of making the route to `task`. Returns false if the core has not reached the route, or has finished it. A
+    /// vector core sends its counts and then makes its tables. Then every core waits for all tables.
     pub(super) fn next(
         &self,
         order: &Order,
