@@ -148,8 +148,8 @@ static_assert(static_cast<int>(Atomic::None) == HPMOE_HOST_PUT && static_cast<in
                   static_cast<int>(Atomic::F32) == HPMOE_HOST_ADD_F32,
               "numbers of the interface");
 
-/// Whether the caller of the launch makes this write itself: it goes to another rank's memory, or adds to a word that
-/// other ranks add to.
+/// Lets the caller of the launch make a write to another rank's memory, or an addition to this rank's symmetric memory.
+/// Returns whether the caller has made it.
 static bool isWrittenFor(Core &core, Atomic atomic, uint64_t to, const uint8_t *from, uint32_t bytes) {
     const HpmoeHostPeers *peers = core.rank->options.peers;
     const HpmoeHostRegion *region = peers ? regionAt(core, to) : nullptr;

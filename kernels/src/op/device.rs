@@ -196,7 +196,7 @@ pub enum Sizes {
     HalfOfColumns,
     /// R rows of as many columns as the operand's type states: R rows of as many columns as the result's type states.
     Columns,
-    /// Like `Columns`, reading a range of the operand's columns.
+    /// Like `Columns`, but the result is a range of the operand's columns.
     Slice,
     /// R×C or 1×C values, and R×K ids: R×K.
     Picked,

@@ -56,5 +56,5 @@ impl Columns {
 const REPEAT: usize = 64;
 /// Number of f32 in a block of 32 bytes.
 const BLOCK: usize = 8;
-/// Number of f32 that the length of a row in UB is rounded up to a multiple of.
+/// The length of a row in UB is rounded up to a multiple of this number of f32.
 const ROW_ALIGN: usize = 16;

@@ -120,8 +120,8 @@ struct Turned {
             lists.Copied(at + 4 * lists.count, list);
         }
     }
-    // The list in which each expert and group has the number of the expert that is `turn` experts later. Calls must
-    // pass the turns 1, 2, 3, … in this order.
+    // The list that contains, for each expert and group, the number of the expert that is `turn` experts later. Calls
+    // must pass the turns 1, 2, 3, … in this order.
     HPMOE_INLINE uint32_t Later(uint32_t turn) const {
         if (next == 0) {
             return at + 4 * groups * turn;

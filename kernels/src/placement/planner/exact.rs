@@ -16,7 +16,7 @@ const fn most_sets(ranks: usize) -> u32 {
     if ranks <= 4 { 1 << 22 } else { 1 << 17 }
 }
 
-/// The placement that the search starts from, and the number of its places that may be written.
+/// The placement that the search starts from, and the maximum number of its places that may be written.
 #[derive(Clone, Copy)]
 pub(super) struct Change<'a> {
     pub(super) of: &'a [Option<usize>],

@@ -24,7 +24,7 @@ struct Line {
     words: String,
 }
 
-/// Both pictures (SVG), each with a heading.
+/// The pictures (SVG) of on-chip memories and of the rank's memory, each with a heading.
 pub(super) fn memory(checked: &CheckedGraph, schedule: &Schedule, routing: &Routing, rank: u32) -> String {
     let ranks = routing.ranks();
     let most = (0..ranks).map(|rank| routing.received_rows(rank)).max().unwrap_or_default();

@@ -42,7 +42,7 @@ pub fn routing_tables(rows: u64, target: &Target) -> Extra {
     Extra { name: "routing tables", read, written, time }
 }
 
-/// Bytes that the making of routing tables reads and writes.
+/// Bytes that the kernel that makes routing tables reads and writes.
 const fn tables_moved(rows: u64) -> [u64; 2] {
     [rows * 4, 2 * rows * 4]
 }

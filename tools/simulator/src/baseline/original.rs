@@ -52,7 +52,7 @@ impl Original {
     pub const fn counters(&self) -> OriginalCounters {
         OriginalCounters::new(self.shape, self.direction)
     }
-    /// The operators in the order of their task numbers, except the last task's.
+    /// The operators in the order of their task numbers, without the last task.
     #[must_use]
     pub fn operators(&self) -> Vec<Listed> {
         let mut first = 0;

@@ -47,7 +47,7 @@ pub fn same_layer(checked: &CheckedGraph) -> Result<SameLayer, ForeignLayer> {
     if operators.iter().any(is_gradient) { backward(&operators) } else { forward(checked.graph(), &operators) }
 }
 
-/// The error for a kernel that differs from the original's layer in this way.
+/// The error for a kernel that is not the original's layer; `difference` says why.
 fn foreign<T>(difference: impl Into<String>) -> Result<T, ForeignLayer> {
     Err(ForeignLayer(difference.into()))
 }

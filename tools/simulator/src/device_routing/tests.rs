@@ -34,7 +34,7 @@ pub(super) fn shape(ranks: u64, experts: u64, tokens: u64) -> RoutingShape {
 const LAYERS: [(u64, u64, u64, f64, f64); 4] =
     [(8, 64, 4096, 9467.0, 0.37), (8, 64, 64, 601.0, 4.2), (64, 512, 4096, 9478.0, 0.6), (64, 512, 64, 611.0, 6.5)];
 
-/// Checks that the entries of a kernel that makes its route begin later, by the time of making it.
+/// Checks that a kernel that makes its route begins its entries later, by the time that it takes to make the route.
 #[test]
 fn a_kernel_that_makes_its_route_takes_the_time_for_it() {
     let target = Target::ascend_a3();

@@ -72,7 +72,7 @@ impl Lane {
         self.ends.pop().map(|Reverse((_, core))| core)
     }
 
-    /// Removes a core before it ends, and returns the amount that it has not been served.
+    /// Removes a core before its work is done, and returns the amount of work that is left.
     pub(super) fn leave(&mut self, now: Time, core: u32) -> f64 {
         self.go_on(now);
         self.version += 1;

@@ -38,7 +38,7 @@ pub(super) enum Outcome {
     Score(Score),
     /// The candidate can't be built, scheduled, validated or simulated.
     Invalid,
-    /// The simulation was stopped because the candidate's value can't be less than this.
+    /// The simulation was stopped early, because the candidate is too slow. Contains a lower bound on the candidate's value.
     TooSlow(f64),
     /// The simulation was stopped, because the time limit was reached.
     Ended,

@@ -1,4 +1,4 @@
-//! Memory of any size that reads as poison and takes room only for pages that are touched; and memory that processes
+//! Memory that initially contains poison and uses physical memory only for touched pages; and memory that processes
 //! share.
 
 // Miri knows no files without names.
