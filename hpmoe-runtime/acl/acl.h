@@ -1,5 +1,5 @@
-/* The calls of CANN's runtime library (libacl_rt.so, since CANN 8.5) that hpmoe makes, declared for hpmoe alone: nothing else of that
- * library is here. Names, numbers and layouts are those of the library. */
+/* The calls of CANN's runtime library (libacl_rt.so, since CANN 8.5) that hpmoe makes. Nothing else of that library is
+ * declared here. Names, numbers and layouts are those of the library. */
 #ifndef HPMOE_ACL_H
 #define HPMOE_ACL_H
 
@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-/* 0, or one of the numbers below; the library knows many more. */
+/* 0, or an error number. The library has many more error numbers than are defined below. */
 typedef int aclError;
 typedef void *aclrtStream;
 typedef void *aclrtEvent;
@@ -20,16 +20,16 @@ typedef void *aclrtDrvMemHandle;
 
 #define ACL_SUCCESS 0
 #define ACL_ERROR_REPEAT_INITIALIZE 100002
-/* An event that streams wait for. */
+/* Flag of an event that streams can wait for. */
 #define ACL_EVENT_SYNC 1
 
-/* Whether all work before an event's latest record is done. */
+/* Whether all work before the latest record of an event is complete. */
 typedef enum aclrtEventRecordedStatus {
     ACL_EVENT_RECORDED_STATUS_NOT_READY = 0,
     ACL_EVENT_RECORDED_STATUS_COMPLETE = 1
 } aclrtEventRecordedStatus;
 
-/* Where a copy comes from and goes to. */
+/* The memories that a copy reads and writes. */
 typedef enum aclrtMemcpyKind {
     ACL_MEMCPY_HOST_TO_HOST = 0,
     ACL_MEMCPY_HOST_TO_DEVICE = 1,
@@ -39,7 +39,7 @@ typedef enum aclrtMemcpyKind {
 
 typedef enum aclrtMemMallocPolicy { ACL_MEM_MALLOC_HUGE_FIRST = 0 } aclrtMemMallocPolicy;
 
-/* Memory that processes share: physical memory, mapped to addresses of each. */
+/* Physical memory that processes share; each process maps it to its own addresses. */
 typedef enum aclrtMemHandleType { ACL_MEM_HANDLE_TYPE_NONE = 0 } aclrtMemHandleType;
 typedef enum aclrtMemAllocationType { ACL_MEM_ALLOCATION_TYPE_PINNED = 0 } aclrtMemAllocationType;
 typedef enum aclrtMemAttr { ACL_HBM_MEM_HUGE = 4 } aclrtMemAttr;
@@ -53,7 +53,7 @@ typedef struct aclrtMemLocation {
     aclrtMemLocationType type;
 } aclrtMemLocation;
 
-/* Whose memory an address is in. */
+/* The memory that contains an address. */
 typedef struct aclrtPtrAttributes {
     aclrtMemLocation location;
     uint32_t pageSize;
@@ -68,7 +68,7 @@ typedef struct aclrtPhysicalMemProp {
     uint64_t reserve;
 } aclrtPhysicalMemProp;
 
-/* A name of physical memory that any process of the machine, or of a superpod, can map. */
+/* A name of physical memory, by which any process of the machine, or of the superpod, can map it. */
 typedef enum aclrtMemSharedHandleType { ACL_MEM_SHARE_HANDLE_TYPE_FABRIC = 2 } aclrtMemSharedHandleType;
 
 typedef struct aclrtMemFabricHandle {
@@ -79,10 +79,10 @@ typedef enum aclrtDevAttr {
     ACL_DEV_ATTR_CUBE_CORE_NUM = 102,
     ACL_DEV_ATTR_VECTOR_CORE_NUM = 201,
     ACL_DEV_ATTR_SUPER_POD_ID = 405,
-    ACL_DEV_ATTR_IS_VIRTUAL = 501 /* 1: a part of an NPU, for a virtual machine or a container */
+    ACL_DEV_ATTR_IS_VIRTUAL = 501 /* 1 if the device is a part of an NPU, for a virtual machine or a container */
 } aclrtDevAttr;
 
-/* What is asked of a kernel that was loaded. */
+/* Attributes of a loaded kernel that can be queried. */
 typedef enum aclrtFuncAttribute {
     ACL_FUNC_ATTR_KERNEL_TYPE = 1,
     ACL_FUNC_ATTR_KERNEL_RATIO = 2 /* since 9.1: two 16-bit numbers, of vector cores and of matrix cores */
@@ -105,15 +105,15 @@ typedef struct aclrtBinaryLoadOptions {
     size_t numOpt;
 } aclrtBinaryLoadOptions;
 
-/* How a kernel is started. */
+/* Attributes of a kernel launch. */
 typedef enum aclrtLaunchKernelAttrId {
     ACL_RT_LAUNCH_KERNEL_ATTR_SCHEM_MODE = 1,
     ACL_RT_LAUNCH_KERNEL_ATTR_TIMEOUT = 7
 } aclrtLaunchKernelAttrId;
 
 typedef union aclrtLaunchKernelAttrValue {
-    uint8_t schemMode; /* 1: all cores at the same time */
-    uint16_t timeout;  /* seconds */
+    uint8_t schemMode; /* 1: all cores start at the same time */
+    uint16_t timeout;  /* in seconds */
     uint32_t rsv[4];
 } aclrtLaunchKernelAttrValue;
 
@@ -127,7 +127,7 @@ typedef struct aclrtLaunchKernelCfg {
     size_t numAttrs;
 } aclrtLaunchKernelCfg;
 
-/* Addresses that the library would fill in; hpmoe has none. */
+/* Addresses in the arguments that the library fills in; hpmoe passes none. */
 typedef struct aclrtPlaceHolderInfo {
     uint32_t addrOffset;
     uint32_t dataOffset;

@@ -1,5 +1,5 @@
-/* The calls of CANN's SHMEM library (libshmem.so, 1.3 to 1.5) that hpmoe makes, declared for hpmoe alone: nothing else of that library is
- * here. Names, numbers and layouts are those of the library. */
+/* The calls of CANN's SHMEM library (libshmem.so, 1.3 to 1.5) that hpmoe makes. Nothing else of that library is
+ * declared here. Names, numbers and layouts are those of the library. */
 #ifndef HPMOE_ACLSHMEM_H
 #define HPMOE_ACLSHMEM_H
 
@@ -12,26 +12,26 @@ extern "C" {
 #endif
 
 #define ACLSHMEM_SUCCESS 0
-/* What aclshmemx_init_status returns once memory can be had. */
+/* Status that aclshmemx_init_status returns once memory can be allocated. */
 #define ACLSHMEM_STATUS_IS_INITIALIZED 2
-/* Processes find each other at the address in the attributes. */
+/* Flag: processes connect by the address in the attributes. */
 #define ACLSHMEMX_INIT_WITH_DEFAULT 1
-/* Kernels copy to memory of other processes by their DMA. */
+/* Engine type: kernels copy to the memory of other processes by DMA. */
 #define ACLSHMEM_DATA_OP_MTE 1
 
-/* Room for the address where process 0 listens, with a zero at its end. */
+/* Maximum length of the address at which process 0 listens, including the zero at its end. */
 #define ACLSHMEM_MAX_IP_PORT_LEN 64
 
 typedef struct aclshmem_init_optional_attr_t {
-    int32_t version; /* 65536 and the size of this structure */
+    int32_t version; /* 65536 plus the size of this structure */
     uint32_t data_op_engine_type;
-    uint32_t shm_init_timeout; /* seconds, as are the next two */
+    uint32_t shm_init_timeout; /* in seconds, like the next two fields */
     uint32_t shm_create_timeout;
     uint32_t control_operation_timeout;
-    int32_t sockFd; /* of process 0: a socket that listens, which the library takes; else -1 */
+    int32_t sockFd; /* in process 0, a listening socket, which the library takes over; otherwise -1 */
 } aclshmem_init_optional_attr_t;
 
-/* Versions before 1.5 end before the number of the instance. */
+/* In versions before 1.5, the structure has no `instance_id`. */
 typedef struct aclshmemx_init_attr_t {
     int32_t my_pe;
     int32_t n_pes;
@@ -44,13 +44,14 @@ typedef struct aclshmemx_init_attr_t {
 
 int aclshmemx_init_status(void);
 int32_t aclshmemx_set_conf_store_tls(bool enable, const char *tls_info, uint32_t tls_info_len);
-/* All processes call it, as they do what allocates memory. */
+/* All processes must call this, and also the functions that allocate memory. */
 int aclshmemx_init_attr(uint32_t bootstrap_flags, aclshmemx_init_attr_t *attributes);
 int aclshmem_my_pe(void);
 int aclshmem_n_pes(void);
 void *aclshmem_align(size_t alignment, size_t size);
 void aclshmem_free(void *ptr);
-/* Where the memory at this address lies in another process: as its kernels and those here call it. Null if `ptr` is not of the library. */
+/* The address by which kernels of this process access the memory of process `pe` that corresponds to `ptr`. Null if `ptr` is not in the
+ * library's memory. */
 void *aclshmem_ptr(void *ptr, int pe);
 int aclshmem_finalize(void);
 
