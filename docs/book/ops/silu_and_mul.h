@@ -1,4 +1,4 @@
-// silu(gate) · up, where a row has its gate columns first: a whole tile at once.
+// silu(gate) · up of a whole tile at once. Each row has its gate columns first, then its up columns.
 #pragma once
 
 #include "hpmoe/kernel.h"

@@ -1,4 +1,4 @@
-// max(x, 0), two rows at a time. Wrong on purpose: of an odd number of rows it forgets the last one.
+// max(x, 0), two rows at a time. Wrong on purpose: if the number of rows is odd, it skips the last row.
 #pragma once
 
 #include "hpmoe/kernel.h"

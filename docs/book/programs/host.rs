@@ -99,7 +99,7 @@ pub mod host {
         }
     }
 
-    /// The products of a layer whose kernel makes the route, and keeps it.
+    /// The products of a layer whose kernel makes and keeps the route.
     #[taskflow]
     pub fn products(
         ep: Ranks,
@@ -193,7 +193,7 @@ fn threads() -> Result<(), Box<dyn Error>> {
     let mut back = PerRank::slots(ep, &route);
     let mut y = PerRank::from_fn(ep, |r| Tensor::zeros(COUNTS[r.id()]));
 
-    // The route tells who receives how much.
+    // The route has the number of rows that each rank receives.
     for r in ep {
         let rows: Vec<usize> = route.experts_of(r).map(|e| route.expert_rows(e)).collect();
         println!(
@@ -294,7 +294,7 @@ fn threads() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Launches that are refused, and what to do.
+/// Launches that are refused, each with the way out that its error names.
 fn errors() -> Result<(), Box<dyn Error>> {
     let group = Group::new(2).capacity_rows(8);
     let ep = group.ranks();
@@ -336,12 +336,12 @@ fn processes() -> Result<(), Box<dyn Error>> {
     let ids = PerRank::from_fn(ep, chosen);
     let x = PerRank::from_fn(ep, tokens);
     let w = PerRank::from_fn(ep, |r| matrices(r, EXPERTS / ep.count()));
-    // The ids of the other ranks are in their processes: all ranks exchange them.
+    // The ids of the other ranks are in other processes: all ranks exchange their ids.
     let route = Route::gather(&group, EXPERTS, &ids)?;
     let mut u = PerRank::with_room(ep, rows_of_any_route(ep));
     let mut routed = PerRank::routed(ep, EXPERTS, TOP_K, &ids.map(Tensor::row_count));
     host::products::launch(&group, &ids, &x, &w, &mut u, &mut routed)?;
-    // This process has the part of its own rank alone.
+    // This process has only the part of its own rank.
     for r in ep.here() {
         println!("{r} of {} received {} rows", ep.count(), route.received(r));
     }

@@ -2,12 +2,12 @@
 
 use hpmoe_runtime::prelude::*;
 
-/// Numbers between -1 and 1, other ones for each seed.
+/// Numbers between -1 and 1, different for each seed.
 pub fn numbers(seed: usize, count: usize) -> Vec<f32> {
     (0..count).map(|i| ((i + 17 * seed) * 37 % 101) as f32 / 50.0 - 1.0).collect()
 }
 
-/// The same in bf16.
+/// Numbers between -1 and 1 in bf16, different for each seed.
 pub fn rounded(seed: usize, count: usize) -> Vec<bf16> {
     numbers(seed, count).into_iter().map(bf16::from_f32).collect()
 }

@@ -17,7 +17,7 @@ pub mod open {
 
     /// Rows per tile of the product.
     pub const BLOCK: usize = _;
-    /// Its columns.
+    /// Columns per tile of the product.
     pub const TILE_N: usize = _;
 
     #[aic_task]

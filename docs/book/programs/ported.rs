@@ -1,4 +1,4 @@
-//! A gated activation that was written by hand, in the place of a task's body.
+//! A hand-written gated activation that replaces a task's body.
 
 use hpmoe_runtime::prelude::*;
 use numbers::{ids, numbers};
@@ -9,7 +9,7 @@ use std::error::Error;
 pub mod ported {
     use hpmoe_runtime::prelude::*;
 
-    /// Columns of the gate, and as many of what it opens.
+    /// Columns of the gate, and of the part of the row that it multiplies.
     pub const INTER: usize = 64;
     pub const BOTH: usize = 2 * INTER;
     pub const EXPERTS: usize = 4;
@@ -18,7 +18,7 @@ pub mod ported {
     /// Tokens per tile.
     pub const BLOCK: usize = _;
 
-    /// `silu(gate) · up`, where a row has its gate columns first.
+    /// `silu(gate) · up`. Each row has its gate columns first, then its up columns.
     #[aiv_task(external = "ops/silu_and_mul.h", function = "ops::silu_and_mul", ub = 16 * BLOCK * INTER)]
     pub fn silu_and_mul(x: &Tile<bf16, BLOCK, BOTH>, y: &mut Tile<bf16, BLOCK, INTER>) {
         let both = x.load();

@@ -1,4 +1,4 @@
-//! A router in the way of DeepSeek-V3: scores by a sigmoid, a bias that chooses and does not weigh, weights that add up to a scale.
+//! A router like DeepSeek-V3's: sigmoid scores, a bias that affects only the choice of experts, and weights with a given sum.
 
 use hpmoe_runtime::prelude::*;
 use numbers::numbers;
@@ -15,7 +15,7 @@ pub mod router {
     pub const TOKENS: usize = 64;
     /// Tokens per tile.
     pub const BLOCK: usize = _;
-    /// What the weights of a token add up to.
+    /// The sum of each token's weights.
     pub const SCALE: f32 = 2.5;
 
     /// The logits: one number for each expert.
@@ -72,7 +72,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let w = PerRank::from_fn(ep, |_| Matrix::from_slice(&w));
     let bias = PerRank::from_fn(ep, |_| Matrix::from_slice(&numbers(4, EXPERTS)));
 
-    // Any route with these numbers of tokens: the router has not chosen yet.
+    // Any route with these numbers of tokens will do, because the router has not chosen experts yet.
     let any = PerRank::from_fn(ep, |r| Tensor::<i32, TOP_K>::from_vec([0, 1, 2, 3].repeat(tokens[r.id()])));
     let any = Route::new(ep, EXPERTS, &any)?;
     let zeros = || PerRank::from_fn(ep, |r| Tensor::<f32, TOP_K>::zeros(tokens[r.id()]));
@@ -84,7 +84,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     router::forward(ep, &any, &x, &w, &bias, &mut expected_ids, &mut expected_weights);
     assert!(ids == expected_ids && weights == expected_weights, "the kernel gives different bits than the reference");
 
-    // What the router has chosen is what a route is made of.
+    // The route is made from the ids that the router has chosen.
     let route = Route::new(ep, EXPERTS, &ids)?;
     let rows: Vec<usize> = route.experts().map(|e| route.expert_rows(e)).collect();
     let first = Rank::new(0);
@@ -98,7 +98,7 @@ mod tests {
     use super::router::{EXPERTS, SCALE, TOP_K, choose};
     use hpmoe_runtime::prelude::*;
 
-    /// What the task does, in f64 and in the way of a textbook.
+    /// A model of the task in f64, written as in a textbook.
     fn model(logits: &[f32], bias: &[f32]) -> (Vec<i32>, Vec<f64>) {
         let scores: Vec<f64> = logits.iter().map(|z| 1.0 / (1.0 + (-f64::from(*z)).exp())).collect();
         let mut order: Vec<usize> = (0..EXPERTS).collect();

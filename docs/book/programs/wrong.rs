@@ -1,4 +1,4 @@
-//! Kernels that are wrong on purpose, and how that shows: `wrong`, `wrong no_wait`, `wrong no_set`.
+//! Kernels that are wrong on purpose, and the errors that they cause: `wrong`, `wrong no_wait`, `wrong no_set`.
 
 use hpmoe_runtime::prelude::*;
 use numbers::{ids, numbers};
@@ -95,7 +95,7 @@ fn main() -> ExitCode {
 fn compare(
     launch: fn(&Group, &Route, &Tokens, &mut Tokens) -> Result<Report, LaunchError>,
 ) -> Result<Option<String>, Box<dyn Error>> {
-    // What a core does first is the seed's choice: with this one every core meets the same fault first.
+    // The seed chooses what each core does first. With this seed, every core meets the same fault first.
     let group = Group::new(2).seed(2);
     let ep = group.ranks();
     let tokens = [16, 13];
@@ -108,7 +108,7 @@ fn compare(
     Ok(first_difference(&expected, &y))
 }
 
-/// The first element that differs, and how many tokens have such elements. Bits are compared: two NaN are equal, 0 and -0 are not.
+/// The first element that differs, and all tokens that have such elements. Compares bits, so a NaN equals itself and 0 differs from -0.
 fn first_difference(expected: &Tokens, y: &Tokens) -> Option<String> {
     let (mut first, mut rows) = (None, Vec::new());
     for (rank, (expected, y)) in expected.iter().zip(y.iter()).enumerate() {

@@ -68,7 +68,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Numbers between -1 and 1, different ones in each place.
+/// Numbers between -1 and 1 that differ from place to place.
 fn numbers(count: usize) -> Vec<f32> {
     (0..count).map(|i| (i * 37 % 101) as f32 / 50.0 - 1.0).collect()
 }
