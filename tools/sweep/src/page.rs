@@ -18,8 +18,8 @@ pub(crate) fn page(rows: &Rows) -> String {
     let known: &BTreeMap<Case, Figures> = &rows.iter().map(|(&case, row)| (case, row.figures)).collect();
     format!(
         "# Seven models in many sizes\n\n\
-         `.ci/sweep models` makes this page, and continues where it was stopped. Every figure is simulated ([time.md](../time.md) explains how);\n\
-         nothing was run on an NPU.\n\n\
+         `.ci/sweep models` makes this page. If it was stopped, its next run simulates only the missing cases. Every figure is simulated\n\
+         ([time.md](../time.md) explains how); nothing was run on an NPU.\n\n\
          ![The faster of the two other policies over ours, and ours over its bound](picture.svg)\n\n\
          [table.csv](table.csv) has {} of {} cases:\n\n\
          - models: {}\n\
