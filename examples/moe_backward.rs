@@ -43,7 +43,7 @@ pub mod moe_train {
     pub const GRAD_N: usize = _;
     /// Maximum number of rows per put.
     pub const PUT: usize = _;
-    /// Maximum number of rows per put of single numbers: a fence costs more than they do.
+    /// Maximum number of rows per put of single numbers. It is large, because a fence takes longer than putting the numbers.
     pub const PUT_NUMBERS: usize = TILE_M;
     /// Tokens per tile of a sum over k.
     pub const BLOCK: usize = _;
@@ -192,7 +192,7 @@ pub mod moe_train {
         }
     }
 
-    /// Gradients of the weights and of the tokens, from those of the projections.
+    /// Gradients of the weights and of the tokens, from the gradients of the projections.
     #[taskflow]
     fn gradients(
         ep: Ranks,
@@ -357,7 +357,7 @@ pub mod moe_train {
         gradients(ep, route, gate, up, recv, &dout, &dg, &du, &weighted, &parts, dx, dweights, dgate, dup, ddown);
     }
 
-    /// The backward pass with the projections alone saved: tokens are dispatched again.
+    /// The backward pass with only the projections saved: it dispatches tokens again, and computes the activation again.
     #[taskflow]
     pub fn backward_dispatching(
         ep: Ranks,
@@ -392,7 +392,7 @@ fn main() -> ExitCode {
     program::main(run)
 }
 
-/// Runs both passes and prints the results. Returns whether they are right.
+/// Runs both passes and prints the results. Returns whether the results are right.
 fn run(options: &Options) -> Result<bool, String> {
     let file = options.data.as_deref();
     let (layer, gradients) = (Layer::find(file, None)?, Gradients::find(file)?);
@@ -428,7 +428,7 @@ fn run(options: &Options) -> Result<bool, String> {
     Ok(good)
 }
 
-/// The kind of data saved for the backward pass.
+/// The choice of the data that the forward pass saves for the backward pass.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Choice {
     /// Rows received, projections and activation.
@@ -462,7 +462,7 @@ struct Saved {
 }
 
 impl Saved {
-    /// Whether the local ranks saved the same data in both.
+    /// Whether the ranks of this process have saved the same data as in `whole`.
     fn is_part_of(&self, whole: &Self) -> bool {
         self.y.ranks().here().all(|r| {
             let rows = |a: &PerRank<Received<bf16, { moe_train::INTER }>>, b: &PerRank<_>| a[r] == b[r];
@@ -486,7 +486,7 @@ impl PartialEq for Saved {
 /// The results of the backward pass.
 type Found = found::Found<{ moe_train::HIDDEN }, { moe_train::INTER }>;
 
-/// The tensors of a training step, cut for the ranks.
+/// The tensors of a training step, divided among the ranks.
 struct Step {
     layer: Tensors<{ moe_train::HIDDEN }, { moe_train::INTER }, { moe_train::TOP_K }>,
     dy: PerRank<Tensor<bf16, { moe_train::HIDDEN }>>,
@@ -516,7 +516,7 @@ impl Step {
         Found::nothing(self.layer.ep, &self.layer.route, &self.layer.x)
     }
 
-    /// Task after task, as an ordinary function.
+    /// Runs the reference, task after task.
     fn forward(&self) -> Saved {
         let mut saved = self.nothing_saved();
         let Tensors { ep, route, x, weights, gate, up, down } = &self.layer;
@@ -525,7 +525,7 @@ impl Step {
         saved
     }
 
-    /// As a megakernel on every rank.
+    /// Runs the megakernel on every rank.
     fn launch_forward(&self, group: &Group) -> Result<(Saved, Report), LaunchError> {
         let mut saved = self.nothing_saved();
         let Tensors { route, x, weights, gate, up, down, .. } = &self.layer;
@@ -534,7 +534,7 @@ impl Step {
         Ok((saved, report))
     }
 
-    /// Task after task, as an ordinary function.
+    /// Runs the reference, task after task.
     fn backward(&self, saved: &Saved, choice: Choice) -> Found {
         let mut found = self.nothing_found();
         let Self { layer: Tensors { ep, route, x, gate, up, down, .. }, dy, weights: w } = self;
@@ -554,7 +554,7 @@ impl Step {
         found
     }
 
-    /// As a megakernel on every rank.
+    /// Runs the megakernel on every rank.
     fn launch_backward(&self, group: &Group, saved: &Saved, choice: Choice) -> Result<(Found, Report), LaunchError> {
         let mut found = self.nothing_found();
         let Self { layer: Tensors { route, x, gate, up, down, .. }, dy, weights: w } = self;

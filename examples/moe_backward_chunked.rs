@@ -1,5 +1,5 @@
-//! The backward pass of the layer in chunks: nothing is saved but the tokens, and memory is that of two chunks. A launch has as few chunks as
-//! its memory allows.
+//! The backward pass of the layer in chunks: only the tokens are saved from the forward pass, and two chunks are in memory at a time. A
+//! launch has as few chunks as its memory allows.
 
 use hpmoe_runtime::prelude::*;
 use std::process::ExitCode;
@@ -31,9 +31,9 @@ pub mod moe_backward_chunked {
     /// Maximum number of tokens per rank.
     pub const TOKENS: usize = 384;
 
-    /// Chunks of the tokens of a rank, in the reference.
+    /// Number of chunks in the reference.
     pub const CHUNKS: usize = 4;
-    /// Most chunks of a launch, which takes the smallest number whose rows fit into memory. 0: always `CHUNKS`.
+    /// Largest number of chunks of a launch. Each launch takes the smallest number whose rows fit into memory; if 0, always `CHUNKS`.
     pub const CHUNKS_AT_MOST: usize = CHUNKS;
 
     /// Rows per tile of a projection. The build chooses tile sizes that a kernel leaves open.
@@ -46,7 +46,7 @@ pub mod moe_backward_chunked {
     pub const GRAD_N: usize = _;
     /// Maximum number of rows per put.
     pub const PUT: usize = _;
-    /// Maximum number of rows per put of single numbers: a fence costs more than they do.
+    /// Maximum number of rows per put of single numbers. It is large, because a fence takes longer than putting the numbers.
     pub const PUT_NUMBERS: usize = TILE_M;
     /// Tokens per tile of a sum over k.
     pub const BLOCK: usize = _;
@@ -57,8 +57,8 @@ pub mod moe_backward_chunked {
     /// Column tiles of the activation, each with a part of the gradient of the router's weights.
     pub const PARTS: usize = INTER.div_ceil(TILE_N);
 
-    /// The backward pass with nothing saved but the tokens: they and their gradients are sent, the projections are computed again,
-    /// and each chunk adds to the gradients of the weights.
+    /// The backward pass with only the tokens saved. Tokens and gradients of results are sent to the experts, the projections are computed
+    /// again, and each chunk adds to the gradients of the weights.
     #[taskflow]
     pub fn backward(
         ep: Ranks,
@@ -217,7 +217,7 @@ fn run(options: &Options) -> Result<bool, String> {
 /// The results of the pass.
 type Found = found::Found<{ moe_backward_chunked::HIDDEN }, { moe_backward_chunked::INTER }>;
 
-/// The tensors of the pass, cut for the ranks.
+/// The tensors of the backward pass, divided among the ranks.
 struct Step {
     layer: Tensors<{ moe_backward_chunked::HIDDEN }, { moe_backward_chunked::INTER }, { moe_backward_chunked::TOP_K }>,
     dy: PerRank<Tensor<bf16, { moe_backward_chunked::HIDDEN }>>,
@@ -232,7 +232,7 @@ impl Step {
         Ok(Self { layer: tensors, dy: layer.by_tokens(ep, &gradients.output), weights })
     }
 
-    /// Room for gradients. Those of the weights are zero, for chunks to add to.
+    /// Tensors for the gradients. Gradients of weights start as zeros, because chunks add to them.
     fn zero(&self) -> Found {
         let Tensors { ep, route, x, .. } = &self.layer;
         let own = route.local_experts();
@@ -244,7 +244,7 @@ impl Step {
         }
     }
 
-    /// Task after task, as an ordinary function.
+    /// Runs the reference, task after task.
     fn reference(&self) -> Found {
         let mut found = self.zero();
         let Self { layer: Tensors { ep, route, x, gate, up, down, .. }, dy, weights } = self;
@@ -253,7 +253,7 @@ impl Step {
         found
     }
 
-    /// As a megakernel on every rank.
+    /// Runs the megakernel on every rank.
     fn launch(&self, group: &Group) -> Result<(Found, Report), LaunchError> {
         let mut found = self.zero();
         let Self { layer: Tensors { route, x, gate, up, down, .. }, dy, weights } = self;

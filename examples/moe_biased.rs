@@ -1,5 +1,5 @@
-//! The layer with biases and with the gated unit of gpt-oss: gate and up come from one projection, column by column, and are
-//! clamped; the sigmoid's slope is 1.702.
+//! The layer with biases and with the gated unit of gpt-oss. One projection computes gate and up in alternating columns; both are
+//! clamped, and the sigmoid's slope is 1.702.
 
 use hpmoe_runtime::prelude::*;
 use std::process::ExitCode;
@@ -34,7 +34,7 @@ pub mod moe_biased {
     pub const TILE_M: usize = _;
     /// Columns per tile of a projection.
     pub const TILE_N: usize = _;
-    /// As many columns of gate and up, which take turns.
+    /// Columns of gate and up together, in alternation, for a tile's columns.
     pub const PAIRS: usize = 2 * TILE_N;
     /// Maximum number of rows per put.
     pub const PUT: usize = _;
@@ -45,7 +45,7 @@ pub mod moe_biased {
     /// (token, k) slots per tile of the top-k sum.
     pub const SLOTS: usize = BLOCK * TOP_K;
 
-    /// The gated unit: `(up + 1) · gate · sigmoid(SLOPE · gate)`, where even columns are gates and odd ones are up.
+    /// The gated unit: `(up + 1) · gate · sigmoid(SLOPE · gate)`. Even columns are gate, odd columns are up.
     #[aiv_task]
     pub fn unit(pairs: &Tile<bf16, TILE_M, PAIRS>, bias: &Tile<f32, 1, PAIRS>, h: &mut Tile<bf16, TILE_M, TILE_N>) {
         let pairs = pairs.load() + bias.load();
@@ -54,7 +54,7 @@ pub mod moe_biased {
         h.store((up + 1.0) * (&gate * (&gate * SLOPE).sigmoid()));
     }
 
-    /// The layer for the whole group: this function is its meaning, and its calls are the dependency graph.
+    /// The layer for the whole group. This function defines what the kernel computes, and its calls are the dependency graph.
     #[taskflow]
     pub fn forward(
         ep: Ranks,
@@ -134,7 +134,7 @@ pub mod moe_biased {
     }
 }
 
-/// The layer, cut for the ranks, with gate and up taking turns, and biases.
+/// The layer's tensors, divided among the ranks, with alternating rows of gate and up, and with biases.
 pub struct Biased {
     routed: Tensors<{ moe_biased::HIDDEN }, { moe_biased::INTER }, { moe_biased::TOP_K }>,
     gate_up: PerRank<Experts<bf16, { 2 * moe_biased::INTER }, { moe_biased::HIDDEN }>>,
@@ -142,7 +142,7 @@ pub struct Biased {
     down_bias: PerRank<Experts<f32, 1, { moe_biased::HIDDEN }>>,
 }
 
-/// Biases of each rank's experts, which layers without them are given: number `n` of expert `e` is
+/// Made-up biases of each rank's experts, because the layer's file has none: number `n` of expert `e` is
 /// `((31·e + 17·n) mod 64 - 32) · step`.
 fn biases<const N: usize>(ep: Ranks, step: f32) -> PerRank<Experts<f32, 1, N>> {
     let own = moe_biased::EXPERTS / ep.count();
@@ -162,7 +162,7 @@ impl Example for Biased {
         let ep = routed.ep;
         Ok(Self {
             gate_up: PerRank::from_fn(ep, |rank| taking_turns(&routed.gate[rank], &routed.up[rank])),
-            // So large that a tenth of all gates and ups leave the limits.
+            // Large enough that a tenth of all gate and up numbers exceed the limits.
             gate_up_bias: biases(ep, 0.25),
             down_bias: biases(ep, 1.0 / 256.0),
             routed,
@@ -204,7 +204,7 @@ impl Example for Biased {
     }
 }
 
-/// Row 2i from row i of the gates, row 2i + 1 from row i of the ups.
+/// The rows of gate and up in alternation: row 2i is row i of gate, row 2i + 1 is row i of up.
 fn taking_turns<const N: usize, const TWICE: usize, const K: usize>(
     gate: &Experts<bf16, N, K>,
     up: &Experts<bf16, N, K>,

@@ -1,5 +1,5 @@
-//! The layer with the tokens of each rank cut into chunks: rows received and results in flight take memory for two chunks, not for all
-//! tokens, and one chunk's tokens travel while another one's are computed. A launch has as few chunks as its memory allows.
+//! The layer with the tokens of each rank divided into chunks. Received rows and results in transit take memory for two chunks instead of all
+//! tokens, and one chunk is dispatched while another is computed. A launch has as few chunks as its memory allows.
 
 use hpmoe_runtime::prelude::*;
 use std::process::ExitCode;
@@ -24,9 +24,9 @@ pub mod moe_chunked {
     /// Maximum number of tokens per rank.
     pub const TOKENS: usize = 384;
 
-    /// Chunks of the tokens of a rank, in the reference.
+    /// Number of chunks in the reference.
     pub const CHUNKS: usize = 4;
-    /// Most chunks of a launch, which takes the smallest number whose rows fit into memory. 0: always `CHUNKS`.
+    /// Largest number of chunks of a launch. Each launch takes the smallest number whose rows fit into memory; if 0, always `CHUNKS`.
     pub const CHUNKS_AT_MOST: usize = CHUNKS;
 
     /// Rows per tile of a projection. The build chooses tile sizes that a kernel leaves open.
@@ -42,8 +42,8 @@ pub mod moe_chunked {
     /// (token, k) slots per tile of the top-k sum.
     pub const SLOTS: usize = BLOCK * TOP_K;
 
-    /// The layer for the whole group: this function is its meaning, and its calls are the dependency graph. What is made inside
-    /// of the loop over chunks lives as long as its chunk.
+    /// The layer for the whole group. This function defines what the kernel computes, and its calls are the dependency graph. Tensors
+    /// that the loop over chunks makes live as long as their chunk.
     #[taskflow]
     pub fn forward(
         ep: Ranks,
@@ -122,7 +122,7 @@ pub mod moe_chunked {
     }
 }
 
-/// The layer, cut for the ranks.
+/// The layer's tensors, divided among the ranks.
 pub struct Chunked(Tensors<{ moe_chunked::HIDDEN }, { moe_chunked::INTER }, { moe_chunked::TOP_K }>);
 
 impl Example for Chunked {

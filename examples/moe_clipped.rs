@@ -1,5 +1,5 @@
-//! The layer with a clipped SwiGLU: gates have an upper limit, the factors next to them a limit on both sides. DeepSeek's V4
-//! models have it, with 10.
+//! The layer with a clipped SwiGLU: gate has an upper limit, and up is limited in both directions. DeepSeek's V4 models have this
+//! activation, with a limit of 10.
 
 use hpmoe_runtime::prelude::*;
 use std::process::ExitCode;
@@ -23,7 +23,7 @@ pub mod moe_clipped {
     /// Maximum number of tokens per rank.
     pub const TOKENS: usize = 384;
 
-    /// The limit on gate and up. As small as it is, it cuts a third of the bundled layers' numbers.
+    /// The limit on gate and up. It is so small that it changes a third of the bundled layers' numbers.
     pub const LIMIT: f32 = 0.5;
 
     /// Rows per tile of a projection. The build chooses tile sizes that a kernel leaves open.
@@ -82,7 +82,7 @@ pub mod moe_clipped {
         y.store(slots.load().weighted_sum(&weights.load()));
     }
 
-    /// The layer for the whole group: this function is its meaning, and its calls are the dependency graph.
+    /// The layer for the whole group. This function defines what the kernel computes, and its calls are the dependency graph.
     #[taskflow]
     pub fn forward(
         ep: Ranks,
@@ -139,7 +139,7 @@ pub mod moe_clipped {
     }
 }
 
-/// The layer, cut for the ranks.
+/// The layer's tensors, divided among the ranks.
 pub struct Clipped(Tensors<{ moe_clipped::HIDDEN }, { moe_clipped::INTER }, { moe_clipped::TOP_K }>);
 
 impl Example for Clipped {

@@ -78,7 +78,7 @@ pub mod moe_ffn {
         y.store(slots.load().weighted_sum(&weights.load()));
     }
 
-    /// The layer for the whole group: this function is its meaning, and its calls are the dependency graph.
+    /// The layer for the whole group. This function defines what the kernel computes, and its calls are the dependency graph.
     #[taskflow]
     pub fn forward(
         ep: Ranks,
@@ -135,7 +135,7 @@ pub mod moe_ffn {
     }
 }
 
-/// The layer, cut for the ranks.
+/// The layer's tensors, divided among the ranks.
 pub struct Ffn(Tensors<{ moe_ffn::HIDDEN }, { moe_ffn::INTER }, { moe_ffn::TOP_K }>);
 
 impl Example for Ffn {
@@ -161,7 +161,7 @@ fn main() -> ExitCode {
 
 #[cfg(test)]
 mod tests {
-    /// The layer of the sizes that the kernel is built for, and the most memory that a rank takes for it, in bytes.
+    /// The name of the layer that has the kernel's sizes, and the maximum memory of a rank's process that runs it, in bytes.
     const OF_SIZES: (&str, u64) = match super::moe_ffn::EXPERTS {
         12 => ("qwen3_ragged", 50_000_000),
         _ => ("deepseek_skewed", 40_000_000),

@@ -1,5 +1,5 @@
-//! The layer with weights of i8 and a scale for each column of a product: vector cores widen weights while tokens travel, and
-//! scale what matrix cores make of them.
+//! The layer with weights of i8 and a scale for each column of a product: vector cores widen weights to bf16 while tokens are in
+//! transit, and scale the products.
 
 use hpmoe_runtime::prelude::*;
 use std::process::ExitCode;
@@ -7,7 +7,7 @@ use support::example;
 use support::int8::Int8;
 use support::quantised::quantised;
 
-/// The layer: dispatch, weights widened, gate and up projections, SwiGLU of scaled columns, down projection, columns scaled,
+/// The layer: dispatch, widening of weights, gate and up projections, SwiGLU of scaled columns, down projection, scaling of columns,
 /// return, top-k sum.
 #[megakernel]
 pub mod moe_int8 {
@@ -61,7 +61,7 @@ pub mod moe_int8 {
         h.store(gate.silu() * (up.load() * up_scale.load()));
     }
 
-    /// The layer for the whole group: this function is its meaning, and its calls are the dependency graph.
+    /// The layer for the whole group. This function defines what the kernel computes, and its calls are the dependency graph.
     #[taskflow]
     pub fn forward(
         ep: Ranks,
@@ -149,7 +149,7 @@ pub mod moe_int8 {
     }
 }
 
-/// Gate and up matrices, and the down matrices.
+/// The type of gate and up matrices.
 type Wide = Int8<{ moe_int8::INTER }, { moe_int8::HIDDEN }>;
 type Down = Int8<{ moe_int8::HIDDEN }, { moe_int8::INTER }>;
 

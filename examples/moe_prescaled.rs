@@ -1,5 +1,5 @@
-//! The layer with the router's weights applied before the experts instead of after: each goes with its row to the expert's
-//! rank, and what comes back is summed as it is.
+//! The layer with the router's weights applied before the experts instead of after: each weight is sent with its row to the expert's
+//! rank, and the results are summed without weights.
 
 use hpmoe_runtime::prelude::*;
 use std::process::ExitCode;
@@ -48,7 +48,7 @@ pub mod moe_prescaled {
         y.store(x.matmul_t(w));
     }
 
-    /// The gated activation of weighted rows: a row of a product times a number is the product of the row times that number.
+    /// The gated activation of weighted rows. It scales rows of the products, which has the effect of scaling the rows of `x` before them.
     #[aiv_task]
     pub fn swiglu(
         gate: &Tile<bf16, TILE_M, TILE_N>,
@@ -61,7 +61,7 @@ pub mod moe_prescaled {
         h.store(gate.silu() * (up.load() * &weights));
     }
 
-    /// The layer for the whole group: this function is its meaning, and its calls are the dependency graph.
+    /// The layer for the whole group. This function defines what the kernel computes, and its calls are the dependency graph.
     #[taskflow]
     pub fn forward(
         ep: Ranks,
@@ -125,7 +125,7 @@ pub mod moe_prescaled {
     }
 }
 
-/// The layer, cut for the ranks, with the weights as numbers of slots.
+/// The layer's tensors, divided among the ranks, with one router's weight per slot.
 pub struct Prescaled {
     routed: Tensors<{ moe_prescaled::HIDDEN }, { moe_prescaled::INTER }, { moe_prescaled::TOP_K }>,
     weights: PerRank<Slots<f32, 1>>,

@@ -1,5 +1,5 @@
-//! The layer with each token sent once to every rank that it goes to, and copied there for each of the rank's experts: the same
-//! bits, and fewer bytes over the links.
+//! The layer with each token sent only once to each rank that has experts of it, and copied there for each of these experts. It has
+//! the bits of the plain layer, and sends fewer bytes over the links.
 
 use hpmoe_runtime::prelude::*;
 use std::process::ExitCode;
@@ -39,7 +39,7 @@ pub mod moe_relay {
     /// (token, k) slots per tile of the top-k sum.
     pub const SLOTS: usize = BLOCK * TOP_K;
 
-    /// The layer for the whole group: this function is its meaning, and its calls are the dependency graph.
+    /// The layer for the whole group. This function defines what the kernel computes, and its calls are the dependency graph.
     #[taskflow]
     pub fn forward(
         ep: Ranks,
@@ -124,7 +124,7 @@ pub mod moe_relay {
     }
 }
 
-/// The layer, cut for the ranks.
+/// The layer's tensors, divided among the ranks.
 pub struct Relay(Tensors<{ moe_relay::HIDDEN }, { moe_relay::INTER }, { moe_relay::TOP_K }>);
 
 impl Example for Relay {

@@ -1,6 +1,6 @@
-//! The layer with its router and a shared expert in one kernel: it takes tokens, chooses their experts, makes the route of these ids on
-//! the device, and computes the shared expert meanwhile. The host knows how many tokens there are, and nothing of where they go. A token goes
-//! to fewer experts, or to none, where their scores are low: the other ids are -1.
+//! The layer with its router and a shared expert in one kernel. The kernel chooses the experts of each token, makes the route from their ids
+//! on the device, and computes the shared expert meanwhile. The host knows only the number of tokens, not their experts. An expert with a low
+//! score is not chosen: its slot has the id -1, so a token can have fewer than `TOP_K` experts, or none.
 
 use hpmoe_runtime::prelude::*;
 use std::process::ExitCode;
@@ -26,9 +26,9 @@ pub mod moe_router {
     pub const TOP_K: usize = 4;
     /// Maximum number of tokens per rank.
     pub const TOKENS: usize = 384;
-    /// What the chosen experts' weights add up to.
+    /// The sum of the weights of a token's chosen experts.
     pub const SCALE: f32 = 2.5;
-    /// Least score of an expert that a token goes to.
+    /// Minimum score of a chosen expert.
     pub const LEAST: f32 = 0.625;
 
     /// Rows per tile of a projection. The build chooses tile sizes that a kernel leaves open.
@@ -50,7 +50,7 @@ pub mod moe_router {
         z.store(x.matmul_t(w));
     }
 
-    /// The experts of each token, by scores with a bias, and their weights, by scores without. One with a low score is none.
+    /// Chooses the experts of each token by scores plus bias, and computes their weights from scores alone. Low scores get the id -1.
     #[aiv_task]
     pub fn choose(
         z: &Tile<f32, BLOCK, EXPERTS>,
@@ -77,7 +77,7 @@ pub mod moe_router {
         y.store(x.matmul_t(w));
     }
 
-    /// The sum over k with the router's weights, in the order of k, then the shared expert's part.
+    /// The sum over k with the router's weights, in the order of k, plus the shared expert's result.
     #[aiv_task]
     pub fn combine(
         slots: &Tile<bf16, SLOTS, COLUMNS>,
@@ -88,7 +88,7 @@ pub mod moe_router {
         y.store(slots.load().weighted_sum(&weights.load()) + shared.load());
     }
 
-    /// The layer for the whole group: this function is its meaning, and its calls are the dependency graph.
+    /// The layer for the whole group. This function defines what the kernel computes, and its calls are the dependency graph.
     #[taskflow]
     pub fn forward(
         ep: Ranks,
@@ -193,7 +193,7 @@ pub mod moe_router {
 
 use moe_router::{EXPERTS, HIDDEN, INTER, SHARED};
 
-/// The layer, cut for the ranks; each has the router and the shared expert.
+/// The layer's tensors, divided among the ranks. Each rank has the router and the shared expert.
 pub struct Routed {
     ep: Ranks,
     x: PerRank<Tensor<bf16, HIDDEN>>,
@@ -207,13 +207,13 @@ pub struct Routed {
     shared_down: PerRank<Matrix<bf16, HIDDEN, SHARED>>,
 }
 
-/// The router that layers are given: number `n` of expert `e` is `((41·e + 23·n + 11·e·n) mod 61 - 30) / 256`.
+/// A made-up router, because the layer's file has none: number `n` of expert `e` is `((41·e + 23·n + 11·e·n) mod 61 - 30) / 256`.
 fn router() -> Vec<f32> {
     let weight = |e: usize, n: usize| ((41 * e + 23 * n + 11 * e * n) % 61) as f32 - 30.0;
     (0..EXPERTS).flat_map(|e| (0..HIDDEN).map(move |n| weight(e, n) / 256.0)).collect()
 }
 
-/// The bias by which it chooses: that of expert `e` is `((7·e) mod 16 - 8) / 256`.
+/// The bias of the router's choice: `((7·e) mod 16 - 8) / 256` for expert `e`.
 fn bias() -> Vec<f32> {
     (0..EXPERTS).map(|e| ((7 * e % 16) as f32 - 8.0) / 256.0).collect()
 }
@@ -276,7 +276,7 @@ impl Example for Routed {
 }
 
 impl Routed {
-    /// Room for the result.
+    /// A tensor of zeros for the result.
     fn output(&self) -> PerRank<Tensor<bf16, HIDDEN>> {
         PerRank::from_fn(self.ep, |rank| Tensor::zeros(self.x[rank].row_count()))
     }
@@ -295,7 +295,7 @@ mod tests {
         support::check::check::<Routed>();
     }
 
-    /// Every score is a half, less than an expert needs: no slot has an expert, and nothing of any expert comes into the sum.
+    /// Every score is 0.5, which is less than `LEAST`. No slot has an expert, so the experts' weights, which are NaN, don't affect the sum.
     #[test]
     fn tokens_with_low_scores_go_to_no_expert() {
         let layer = Layer::find_bundled("deepseek_skewed", Routed::VARIANT).unwrap();

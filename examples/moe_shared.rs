@@ -1,5 +1,5 @@
-//! The layer with a shared expert, which every token goes to, in the same kernel: its products need no token of another rank
-//! and fill the time until the first ones arrive.
+//! The layer with a shared expert, which every token goes to, in the same kernel. The shared expert's products need no token of
+//! another rank, and fill the time until the first tokens arrive.
 
 use hpmoe_runtime::prelude::*;
 use std::process::ExitCode;
@@ -49,7 +49,7 @@ pub mod moe_shared {
         y.store(x.matmul_t(w));
     }
 
-    /// The sum over k with the router's weights, in the order of k, then the shared expert's part.
+    /// The sum over k with the router's weights, in the order of k, plus the shared expert's result.
     #[aiv_task]
     pub fn combine(
         slots: &Tile<bf16, SLOTS, COLUMNS>,
@@ -60,7 +60,7 @@ pub mod moe_shared {
         y.store(slots.load().weighted_sum(&weights.load()) + shared.load());
     }
 
-    /// The layer for the whole group: this function is its meaning, and its calls are the dependency graph.
+    /// The layer for the whole group. This function defines what the kernel computes, and its calls are the dependency graph.
     #[taskflow]
     pub fn forward(
         ep: Ranks,

@@ -1,7 +1,7 @@
-//! The layer with weights of four bits and the rest in int8 (W4A8): vector cores make i8 of the weights while tokens travel, two of each
-//! byte, times a whole number for each group of columns, once for all rows of an expert. Gate and up matrices are one, so that one unpacking
-//! and one product serve both. Tokens are rounded to i8 before they travel, with a
-//! scale for each token, and what the gated unit makes of them again; matrix cores multiply i8 by i8, exactly.
+//! The layer with 4-bit weights and everything else in int8 (W4A8). While tokens are in transit, vector cores unpack the weights of an expert
+//! once for all of its rows: each byte becomes two i8 numbers, multiplied by an integer per group of columns. Gate and up are one matrix, so
+//! that one unpacking and one product serve both. Tokens are rounded to i8 before they are sent, with a scale for each token, and the
+//! activation is rounded to i8 as well. Matrix cores multiply i8 by i8, exactly.
 
 use hpmoe_runtime::prelude::*;
 use std::process::ExitCode;
@@ -10,8 +10,8 @@ use support::int4::Int4;
 use support::quantised::quantised;
 use support::tensors::gate_and_up;
 
-/// The layer: weights unpacked, tokens rounded to i8, dispatch with their scales, gate and up projection to i32, SwiGLU of what they stand for, rounded
-/// to i8 again, down projection to i32, scaled, return, top-k sum.
+/// The layer: unpacking of weights, rounding of tokens to i8, dispatch of tokens and scales, gate and up projection to i32, SwiGLU of the
+/// scaled products, rounded to i8 again, down projection to i32, scaling, return, top-k sum.
 #[megakernel]
 pub mod moe_w4a8 {
     use hpmoe_runtime::prelude::*;
@@ -28,7 +28,7 @@ pub mod moe_w4a8 {
     /// Maximum number of tokens per rank.
     pub const TOKENS: usize = 384;
 
-    /// Columns per group: the weights of a row's group share an integer. Small, like the bundled layers; a real layer has 128.
+    /// Columns per group, whose weights in a row share an integer factor. Small, like the bundled layers; real layers have 128.
     pub const GROUP: usize = 16;
     /// Bytes and groups per row of the gate and up matrices.
     pub const HIDDEN_PAIRS: usize = HIDDEN / 2;
@@ -52,7 +52,7 @@ pub mod moe_w4a8 {
     /// (token, k) slots per tile of the top-k sum.
     pub const SLOTS: usize = BLOCK * TOP_K;
 
-    /// The scale of each row: its largest number becomes 127. Rows of zeros have the scale 1.
+    /// The scale of each row, with which the row's largest number becomes 127. A row of zeros has the scale 1.
     fn scale<const R: usize, const C: usize>(x: &Value<R, C>) -> Value<R, 1> {
         let most = x.abs().row_max();
         most.equal(0.0).select(1.0, &most / 127.0)
@@ -77,13 +77,13 @@ pub mod moe_w4a8 {
         rows.put(tokens);
     }
 
-    /// Sends their scales.
+    /// Sends the scales of tokens.
     #[comm_put]
     pub fn dispatch_scales(tokens: &Tile<f32, PUT, 1>, rows: &mut Tile<f32, PUT, 1>) {
         rows.put(tokens);
     }
 
-    /// One tile of `x · wᵀ`, exact.
+    /// One tile of `x · wᵀ` in exact integers.
     #[aic_task]
     pub fn project<const K: usize>(
         x: &Tile<i8, TILE_M, K>,
@@ -93,7 +93,7 @@ pub mod moe_w4a8 {
         y.store(x.matmul_t(w));
     }
 
-    /// The gated activation, `silu(gate) · up`, of whole rows, and rounded to i8.
+    /// The gated activation `silu(gate) · up` of whole rows, rounded to i8 with a scale for each row.
     #[aiv_task]
     pub fn swiglu(
         gate: &Tile<i32, TILE_M, INTER>,
@@ -112,7 +112,7 @@ pub mod moe_w4a8 {
         scales.store(scale);
     }
 
-    /// What the integers of the down projection stand for.
+    /// Converts the integers of the down projection to bf16, by the scales of rows and columns.
     #[aiv_task]
     pub fn dequantise(
         y: &Tile<i32, TILE_M, COLUMNS>,
@@ -123,7 +123,7 @@ pub mod moe_w4a8 {
         out.store(y.load() * column_scale.load() * row_scale.load());
     }
 
-    /// The layer for the whole group: this function is its meaning, and its calls are the dependency graph.
+    /// The layer for the whole group. This function defines what the kernel computes, and its calls are the dependency graph.
     #[taskflow]
     pub fn forward(
         ep: Ranks,
@@ -232,7 +232,7 @@ pub mod moe_w4a8 {
     }
 }
 
-/// Gate and up matrices in one, and the down matrices.
+/// The type of the matrices that join gate and up.
 type Wide = Int4<{ 2 * moe_w4a8::INTER }, { moe_w4a8::HIDDEN_PAIRS }, { moe_w4a8::HIDDEN_GROUPS }>;
 type Down = Int4<{ moe_w4a8::HIDDEN }, { moe_w4a8::INTER_PAIRS }, { moe_w4a8::INTER_GROUPS }>;
 

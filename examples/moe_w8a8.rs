@@ -1,5 +1,5 @@
-//! The layer in int8 throughout (W8A8): tokens are rounded to i8 before they travel, with a scale for each token, and what the
-//! gated unit makes of them again, with a scale for each received row; matrix cores multiply i8 by i8, exactly.
+//! The layer in int8 throughout (W8A8). Tokens are rounded to i8 before they are sent, with a scale for each token, and the activation
+//! is rounded to i8 as well, with a scale for each received row. Matrix cores multiply i8 by i8, exactly.
 
 use hpmoe_runtime::prelude::*;
 use std::process::ExitCode;
@@ -7,8 +7,8 @@ use support::example;
 use support::int8::Int8;
 use support::quantised::quantised;
 
-/// The layer: tokens rounded to i8, dispatch with their scales, gate and up projections to i32, SwiGLU of what they stand for, rounded
-/// to i8 again, down projection to i32, scaled, return, top-k sum.
+/// The layer: rounding of tokens to i8, dispatch of tokens and scales, gate and up projections to i32, SwiGLU of the scaled products,
+/// rounded to i8 again, down projection to i32, scaling, return, top-k sum.
 #[megakernel]
 pub mod moe_w8a8 {
     use hpmoe_runtime::prelude::*;
@@ -38,7 +38,7 @@ pub mod moe_w8a8 {
     /// (token, k) slots per tile of the top-k sum.
     pub const SLOTS: usize = BLOCK * TOP_K;
 
-    /// The scale of each row: its largest number becomes 127. Rows of zeros have the scale 1.
+    /// The scale of each row, with which the row's largest number becomes 127. A row of zeros has the scale 1.
     fn scale<const R: usize, const C: usize>(x: &Value<R, C>) -> Value<R, 1> {
         let most = x.abs().row_max();
         most.equal(0.0).select(1.0, &most / 127.0)
@@ -63,13 +63,13 @@ pub mod moe_w8a8 {
         rows.put(tokens);
     }
 
-    /// Sends their scales.
+    /// Sends the scales of tokens.
     #[comm_put]
     pub fn dispatch_scales(tokens: &Tile<f32, PUT, 1>, rows: &mut Tile<f32, PUT, 1>) {
         rows.put(tokens);
     }
 
-    /// One tile of `x · wᵀ`, exact.
+    /// One tile of `x · wᵀ` in exact integers.
     #[aic_task]
     pub fn project<const K: usize>(
         x: &Tile<i8, TILE_M, K>,
@@ -79,7 +79,7 @@ pub mod moe_w8a8 {
         y.store(x.matmul_t(w));
     }
 
-    /// The gated activation, `silu(gate) · up`, of whole rows, and rounded to i8.
+    /// The gated activation `silu(gate) · up` of whole rows, rounded to i8 with a scale for each row.
     #[aiv_task]
     pub fn swiglu(
         gate: &Tile<i32, TILE_M, INTER>,
@@ -98,7 +98,7 @@ pub mod moe_w8a8 {
         scales.store(scale);
     }
 
-    /// What the integers of the down projection stand for.
+    /// Converts the integers of the down projection to bf16, by the scales of rows and columns.
     #[aiv_task]
     pub fn dequantise(
         y: &Tile<i32, TILE_M, COLUMNS>,
@@ -109,7 +109,7 @@ pub mod moe_w8a8 {
         out.store(y.load() * column_scale.load() * row_scale.load());
     }
 
-    /// The layer for the whole group: this function is its meaning, and its calls are the dependency graph.
+    /// The layer for the whole group. This function defines what the kernel computes, and its calls are the dependency graph.
     #[taskflow]
     pub fn forward(
         ep: Ranks,
@@ -200,7 +200,7 @@ pub mod moe_w8a8 {
     }
 }
 
-/// Gate and up matrices, and the down matrices.
+/// The type of gate and up matrices.
 type Wide = Int8<{ moe_w8a8::INTER }, { moe_w8a8::HIDDEN }>;
 type Down = Int8<{ moe_w8a8::HIDDEN }, { moe_w8a8::INTER }>;
 

@@ -1,5 +1,5 @@
-//! Trains a small Mixture-of-Experts layer with its router through forward and backward megakernels, and next to it through
-//! the same functions run sequentially: both give the same bits, step after step.
+//! Trains a small Mixture-of-Experts layer with its router twice: with forward and backward megakernels, and with the same functions
+//! run sequentially. Both trainings have the same bits after every step.
 
 use getopts::Matches;
 use hpmoe_runtime::prelude::*;
@@ -46,7 +46,7 @@ pub mod trained {
     pub const GRAD_N: usize = _;
     /// Maximum number of rows per put.
     pub const PUT: usize = _;
-    /// Maximum number of rows per put of single numbers: a fence costs more than they do.
+    /// Maximum number of rows per put of single numbers. It is large, because a fence takes longer than putting the numbers.
     pub const PUT_NUMBERS: usize = TILE_M;
     /// Tokens per tile of a sum over k.
     pub const BLOCK: usize = _;
@@ -137,10 +137,10 @@ pub mod trained {
     }
 }
 
-/// Command line.
+/// Options of the command line.
 struct Options {
     team: TeamSize,
-    /// Steps of gradient descent.
+    /// Number of steps of gradient descent.
     steps: usize,
     seed: u64,
     json: bool,
@@ -165,14 +165,14 @@ impl CommandLine for Options {
     }
 }
 
-/// Step of gradient descent.
+/// Learning rate of gradient descent.
 const RATE: f32 = 0.3;
 
 fn main() -> ExitCode {
     program::main(run)
 }
 
-/// Trains both and compares them after every step; whether they stayed equal and the loss fell.
+/// Trains both models and compares them after every step. Returns whether they stayed equal and the loss fell.
 fn run(options: &Options) -> Result<bool, String> {
     if options.steps < 2 {
         return Err(format!("{} steps show no loss falling: take at least 2", options.steps));
@@ -217,15 +217,15 @@ fn run(options: &Options) -> Result<bool, String> {
     Ok(equal && last < first)
 }
 
-/// How the layer is run.
+/// The way in which the layer is run.
 enum Passes {
     Megakernels,
-    /// Task after task, as ordinary functions.
+    /// The references, task after task.
     Sequential,
 }
 
-/// The layer's parameters: those that are trained in f32, those that are multiplied in bf16. Every rank has the router;
-/// the experts are those of the ranks here.
+/// The layer's parameters, trained in f32 and rounded to bf16 for products. Every rank has the router; the experts are those of the
+/// ranks in this process.
 struct Model {
     router: Router,
     gate: PerRank<Vec<f32>>,
@@ -245,7 +245,7 @@ impl Model {
         Self { router: Router::new::<HIDDEN>(EXPERTS, 4), gate, up, down }
     }
 
-    /// Whether its router, and the experts of the ranks here, are those of a model with all ranks.
+    /// Whether the router, and the experts of the ranks in this process, have the bits of those in `whole`.
     fn is_part_of(&self, whole: &Self) -> bool {
         let same =
             |a: &PerRank<Vec<f32>>, b: &PerRank<Vec<f32>>| a.ranks().here().all(|rank| same_bits(&a[rank], &b[rank]));
@@ -253,7 +253,7 @@ impl Model {
         experts && self.router.has_bits_of(&whole.router)
     }
 
-    /// One step of gradient descent on the tokens of all ranks; the loss before it.
+    /// Does one step of gradient descent on the tokens of all ranks. Returns the loss before the step.
     fn step(
         &mut self,
         teacher: &Teacher,
@@ -263,7 +263,7 @@ impl Model {
     ) -> Result<f32, LaunchError> {
         let group = &team.group;
         let (ep, all_here) = (group.ranks(), x.ranks());
-        // The router is small, and every rank computes it for all tokens.
+        // The router is small, so every rank computes it for all tokens.
         let all_routed = self.router.route::<HIDDEN, TOP_K>(all_here, x);
         let ids = PerRank::from_fn(ep, |rank| all_routed.ids[rank].clone());
         let weights = &PerRank::from_fn(ep, |rank| all_routed.weights[rank].clone());
@@ -284,7 +284,7 @@ impl Model {
             }
             Passes::Sequential => trained::forward(ep, &route, x, weights, &gate, &up, &down, recv, g, u, y),
         }
-        // The loss is a mean over all tokens, in their order.
+        // The loss is the mean over all tokens, summed in the order of tokens.
         let all_y = team.gather(&numbers(y))?;
         let mut rest = all_y.as_slice();
         let all_y = PerRank::from_fn(all_here, |rank| {
