@@ -1,5 +1,5 @@
-//! The layer with the tokens of each rank divided into chunks. Received rows and results in transit take memory for two chunks instead of all
-//! tokens, and one chunk is dispatched while another is computed. A launch has as few chunks as its memory allows.
+//! The layer with the tokens of each rank divided into chunks. Received rows and results in transit take memory for two chunks instead of
+//! all tokens, and one chunk is dispatched while another is computed. A launch has as few chunks as its memory allows.
 
 use hpmoe_runtime::prelude::*;
 use std::process::ExitCode;

@@ -1,6 +1,6 @@
 //! The layer with its router and a shared expert in one kernel. The kernel chooses the experts of each token, makes the route from their ids
-//! on the device, and computes the shared expert meanwhile. The host knows only the number of tokens, not their experts. An expert with a low
-//! score is not chosen: its slot has the id -1, so a token can have fewer than `TOP_K` experts, or none.
+//! on the device, and computes the shared expert meanwhile. The host knows the number of tokens, but not their experts. If an expert has a
+//! low score, the expert is not chosen and its slot has the id -1, so a token can have fewer than `TOP_K` experts, or none.
 
 use hpmoe_runtime::prelude::*;
 use std::process::ExitCode;

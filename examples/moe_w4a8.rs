@@ -1,4 +1,4 @@
-//! The layer with 4-bit weights and everything else in int8 (W4A8). While tokens are in transit, vector cores unpack the weights of an expert
+//! The layer with 4-bit weights and everything else in int8 (W4A8). While tokens are in transit, vector cores unpack an expert's weights
 //! once for all of its rows: each byte becomes two i8 numbers, multiplied by an integer per group of columns. Gate and up are one matrix, so
 //! that one unpacking and one product serve both. Tokens are rounded to i8 before they are sent, with a scale for each token, and the
 //! activation is rounded to i8 as well. Matrix cores multiply i8 by i8, exactly.

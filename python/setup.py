@@ -1,4 +1,7 @@
-"""Puts the sources of the layers' crate into wheel and source distribution, and into the wheel what runs without Rust: its libraries for some sizes, and the command hpmoe."""
+"""Adds the sources of the layers' crate to wheel and source distribution, and programs that run without Rust to the wheel.
+
+These programs are the libraries of layers with some sizes, and the command hpmoe.
+"""
 
 import json
 import os
@@ -19,10 +22,10 @@ HERE = Path(__file__).resolve().parent
 #: The sources of the crates in a source distribution.
 PACKED = HERE / "crates"
 
-#: The workspace of the crates: a source distribution has a copy, a checkout is one.
+#: The workspace of the crates: the copy in a source distribution, or else the checkout.
 WORKSPACE = PACKED if PACKED.is_dir() else HERE.parent
 
-#: Parts of packages that builds don't need, below their own folders.
+#: Folders within a package that builds don't need.
 LEFT_OUT = ["target", "tests"]
 
 #: The program of the command.
@@ -54,7 +57,7 @@ class BuildCommand(build_scripts):
         build_command(folder, target_folder(folder.resolve().parent / "target"))
 
     def get_source_files(self) -> list[str]:
-        """None of its own: its crates are those of the workspace."""
+        """No source files: the command's crates are in the workspace that is copied anyway."""
         return []
 
 
@@ -71,7 +74,7 @@ class WithLibraries(Distribution):
     """A package with files for one platform, though setuptools builds no extension."""
 
     def has_ext_modules(self) -> bool:
-        """Says so."""
+        """True: the wheel is for one platform."""
         return True
 
 
@@ -92,9 +95,9 @@ class PlatformWheel(bdist_wheel):
 
 
 def tag_for_oldest(wheel: Path) -> None:
-    """Replaces a wheel by one with the lowest manylinux or musllinux tag that is true of it.
+    """Replaces a wheel by one with the lowest manylinux or musllinux tag whose requirements it meets.
 
-    A wheel that needs more of its machine than any such platform has keeps its tag, and pip installs it on this machine all the same.
+    A wheel that needs newer libraries than any such tag allows keeps its tag. pip can still install it on this machine.
     """
     folder = wheel.parent / "tagged"
     command = [sys.executable, "-m", "auditwheel", "repair", "--plat", "auto", "--wheel-dir", str(folder), str(wheel)]
@@ -109,7 +112,7 @@ def tag_for_oldest(wheel: Path) -> None:
 
 
 def packages(roots: set[str]) -> list[str]:
-    """The folders of the packages that builds of these need."""
+    """The folders of these packages and of all packages that their builds need."""
     command = ["cargo", "metadata", "--no-deps", "--format-version=1"]
     found = subprocess.run(command, cwd=WORKSPACE, check=True, stdout=subprocess.PIPE).stdout
     of_name = {package["name"]: package for package in json.loads(found)["packages"]}
@@ -123,7 +126,7 @@ def packages(roots: set[str]) -> list[str]:
 
 
 def copy_crates(to: Path, roots: set[str]) -> None:
-    """Copies the workspace as far as builds of these packages need it."""
+    """Copies the files of the workspace that builds of these packages need."""
     shutil.rmtree(to, ignore_errors=True)
 
     members = packages(roots)
@@ -139,23 +142,23 @@ def copy_crates(to: Path, roots: set[str]) -> None:
     for file in ["Cargo.toml", "Cargo.lock", "README.md", "LICENSE-MIT", "LICENSE-APACHE"]:
         shutil.copy(WORKSPACE / file, to)
     leave_out(to, members)
-    # Whether cargo can read what is there.
+    # Checks that cargo can read the copied workspace.
     subprocess.run(["cargo", "metadata", "--format-version=1"], cwd=to, check=True, stdout=subprocess.DEVNULL)
 
 
 def leave_out(workspace: Path, members: list[str]) -> None:
-    """Takes out of the manifests of a copied workspace what tests need, and packages that are not there."""
+    """Removes dependencies of tests, and packages that were not copied, from the manifests of a copied workspace."""
     for package in members:
         own = workspace / package / "Cargo.toml"
         own.write_text(re.sub(r"(?m)^\[(?:dev-dependencies|\[test\]|\[bench\])\]\n(?:.+\n)*\n?", "", own.read_text()))
     whole = workspace / "Cargo.toml"
     manifest = re.sub(r"members = \[.*?\]", f"members = {members!r}".replace("'", '"'), whole.read_text(), flags=re.DOTALL)
-    # Sections for packages that are not there.
+    # Removes the sections of packages that were not copied.
     whole.write_text(re.sub(r"(?m)^(#.*\n)?\[profile\.dev\.package\..*\n(?:.+\n)*\n?", "", manifest))
 
 
 def build_layer(to: Path, target: Path, gate: str, hidden: int, inter: int, experts: int, top_k: int, tokens: int) -> None:
-    """Builds the library of a layer, which needs nothing but glibc of the machine that it runs on."""
+    """Builds the library of a layer, which needs only glibc on the machine that it runs on."""
     constants = {"HIDDEN": hidden, "INTER": inter, "EXPERTS": experts, "TOP_K": top_k, "TOKENS": tokens}
     sizes = ",".join(f"{name}={value}" for name, value in constants.items())
     environment = {**os.environ, "HPMOE_SET": sizes, "HPMOE_STOCK_CORES": "1", "HPMOE_STOCK_GATE": gate}
@@ -171,7 +174,7 @@ def build_layer(to: Path, target: Path, gate: str, hidden: int, inter: int, expe
 
 
 def build_command(to: Path, target: Path) -> None:
-    """Builds the command ``hpmoe``, which needs nothing but glibc of the machine that it runs on."""
+    """Builds the command ``hpmoe``, which needs only glibc on the machine that it runs on."""
     environment = {**os.environ, "CARGO_TARGET_DIR": str(target)}
     command = ["cargo", "rustc", "--release", "--locked", "--package", "hpmoe-cli", "--bin", COMMAND, "--", "-C", "strip=symbols"]
     print("+", *command, file=sys.stderr)
@@ -180,7 +183,7 @@ def build_command(to: Path, target: Path) -> None:
 
 
 def target_folder(own: Path) -> Path:
-    """Where cargo builds: a checkout has built most of it already."""
+    """The folder in which cargo builds. In a checkout, it already has most objects."""
     return Path(os.environ.get("CARGO_TARGET_DIR") or (own if WORKSPACE == PACKED else WORKSPACE / "target")).absolute()
 
 

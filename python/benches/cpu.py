@@ -1,7 +1,7 @@
 """Time of layers on the CPU, next to the same layers in PyTorch.
 
-All are measured in turn, one torch thread and one thread of hpmoe, by the time of the process on all CPUs and by the clock. A row has the medians
-of one size: of hpmoe with checks and without, and of PyTorch. Layers are built at their first use, which takes minutes.
+hpmoe with checks, hpmoe without checks, and PyTorch are measured alternately, each with one thread, by the CPU time of the process and by
+the clock. A row has the medians of these three for one size. Layers are built at their first use, which takes minutes.
 
     python python/benches/cpu.py                    # calls of a small layer, with experts of PyTorch in bf16, one after another
     python python/benches/cpu.py --table            # layers of many sizes, with torch.nn.functional.grouped_mm in f32
@@ -35,9 +35,9 @@ class Size(NamedTuple):
     tokens: int
 
 
-#: Calls of a small layer, which cost little but what every launch costs.
+#: Calls of a small layer, whose time is mainly the fixed cost of a launch.
 SMALL = [Size(64, 32, 8, 2, 1), Size(64, 32, 8, 2, 64)]
-#: Layers of many sizes; the time of some is that of their products.
+#: Layers of many sizes; in the largest ones, most of the time is spent on products.
 TABLE = [
     Size(64, 32, 8, 2, 16),
     Size(128, 128, 8, 2, 512),
@@ -117,7 +117,7 @@ def measured(steps: list[Step], seconds: float) -> list[Time]:
     """The median time of each step, measured alternately in at least five rounds and for about this number of seconds."""
     for step in steps:
         step.run()
-    # Rounds so long that the time of the process, which counts in milliseconds on some systems, is exact.
+    # A round must be long, because some systems count a process's CPU time in milliseconds.
     begin = time.perf_counter()
     steps[0].run()
     calls = max(1, math.ceil(0.05 / max(time.perf_counter() - begin, 1e-4)))
@@ -133,7 +133,7 @@ def measured(steps: list[Step], seconds: float) -> list[Time]:
 
 
 class Ratios(NamedTuple):
-    """CPU time of hpmoe in that of PyTorch."""
+    """CPU time of hpmoe divided by that of PyTorch."""
 
     checked: float
     unchecked: float

@@ -40,7 +40,7 @@ fn main() {
         }
         Err(_) => layers,
     };
-    // For the model of the device on a CPU: small layers run faster with fewer cores than a die has.
+    // On a CPU, small layers run faster if the kernel has fewer cores than a die.
     match std::env::var("HPMOE_STOCK_CORES").map(|cores| cores.parse()) {
         Ok(Ok(cores)) => layers.matrix_cores(cores).build(),
         Ok(Err(_)) => println!("cargo::error=HPMOE_STOCK_CORES is not a number: set it to that of matrix cores"),
@@ -61,8 +61,8 @@ fn swiglu_in_chunks(most: usize) -> Kernels {
     hpmoe_build::kernels(["src/separate_in_chunks.rs", "src/joined_in_chunks.rs"]).set("CHUNKS", most)
 }
 
-/// The layer with gpt-oss experts. The width of its tiles must divide `INTER`, because the unit's gradient interleaves
-/// columns. The build chooses the other tile sizes.
+/// The layer with gpt-oss experts. The width of the unit's tiles must divide `INTER`, because the unit's gradient interleaves columns. The
+/// build chooses the other tile sizes.
 fn gpt_oss(inter: usize) -> Kernels {
     println!("cargo::rustc-cfg=gpt_oss");
     let columns = fractals(inter, MOST_COLUMNS)

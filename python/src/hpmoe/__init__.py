@@ -64,5 +64,5 @@ __all__ = [
     "timeline",
 ]
 if _sys.modules.get("torch") is not None:
-    # Programs that were exported look for the operators.
+    # Exported programs look up the operators by name.
     from . import _torch as _torch

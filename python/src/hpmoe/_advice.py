@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-#: What errors of libraries name, and what Python has in its place; a value stands where ``..`` is.
+#: The names in error messages of libraries, and the Python names that replace them. ``..`` stands for a value.
 IN_PYTHON = {
     "HpmoeOptions.npu": 'hpmoe.Group(device="npu:..")',
     "HpmoeOptions.device": 'hpmoe.Group(device="npu")',

@@ -50,7 +50,7 @@ def built(
     if not manifest.exists():
         raise BuildError(f"{Path(crate)} is not a crate: it contains no Cargo.toml")
     environment = {**os.environ, **more, "HPMOE_SET": settings(constants, os.environ.get("HPMOE_SET", ""))}
-    # Python, or a package that it has imported, may have loaded an older libstdc++ than the C++ compiler's.
+    # Python, or a package that it has imported, may already have loaded a libstdc++ that is older than the C++ compiler's.
     environment.setdefault("HPMOE_CXX_RUNTIME", "prefer-static")
     return _built(manifest, environment, progress, name)
 

@@ -23,7 +23,7 @@ DEVICES = {"cpu": 0, "npu": 1}
 CHECKS_ON, CHECKS_OFF = 1, 2
 
 
-#: What a thread calls while it waits for a launch.
+#: The type of the function that a thread calls while it waits for a launch.
 ATTEND = CFUNCTYPE(None)
 
 
@@ -62,7 +62,7 @@ class Tensor(Structure):
 
 
 class Placement(Structure):
-    """Where experts lie."""
+    """The logical expert of each place, and the shares of copies."""
 
     _fields_ = [
         ("experts", c_uint64),
@@ -153,7 +153,7 @@ class Interface:
                     f"{path} has no function {name}: a library of kernels has `hpmoe_c::export!();` in its lib.rs"
                 ) from error
             function.restype, function.argtypes = result, arguments
-            # FUNCTIONS lists it first, because a library of another version may lack later functions.
+            # FUNCTIONS lists hpmoe_c_abi first, because a library of another version may lack other functions.
             if name == "hpmoe_c_abi" and function() != ABI:
                 raise HpmoeError(
                     f"{path} has version {function()} of the C interface, but this package needs version {ABI}: "

@@ -23,8 +23,8 @@ class Run:
 
     Attributes:
         policy: ``"ours"``, ``"hyperparallel"`` or ``"serial"``.
-        simulated_us: Latency, including kernels before and after.
-        separate_kernels_us: Time of those other kernels within `simulated_us`.
+        simulated_us: Latency, including the separate kernels that the policy needs before and after its own.
+        separate_kernels_us: Time of these separate kernels, which is part of `simulated_us`.
         bound_us: Lower bound on the latency of any schedule.
         aic_useful: Fraction of the time in which matrix cores multiply.
         tasks: Number of tile tasks on all ranks.
@@ -180,7 +180,7 @@ class CheckedTaskflow:
 
 @dataclass(frozen=True)
 class Check:
-    """The result of ``hpmoe check`` for a file. It is true if there are no faults."""
+    """The result of ``hpmoe check`` for a file. As a condition, it is true if there are no faults."""
 
     file: str
     taskflows: tuple[CheckedTaskflow, ...]

@@ -1,4 +1,4 @@
-"""Fixed launches: made once, launched many times."""
+"""Fixed launches, which are prepared once and launched many times."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class FixedLaunch:
 
     The tensors, the number of tokens and the kernel's tables stay the same for all launches, and the object keeps the tensors alive.
     On an NPU, :meth:`launch` puts the kernel on torch's current stream, and copies nothing and waits for nothing. If that stream is being captured
-    in a graph, the kernel becomes part of the graph; the fixed launch must then live as long as the graph.
+    in a graph, the kernel becomes part of the graph, and the fixed launch must live as long as the graph.
 
     Attributes:
         tensors: All tensors by name, including those that were allocated.
@@ -101,8 +101,8 @@ class FixedLaunch:
         """Waits for all launches since the last wait.
 
         Args:
-            replays: Number of launches by graphs since then; only the graphs' owner knows it. With replays, this waits for all work that torch has put
-                on the NPU first.
+            replays: Number of launches by captured graphs since the last wait; only the owner of the graphs knows it. If it is not 0, this first waits
+                for all work that torch has put on the NPU.
 
         Returns:
             The report of the last launch; None if there was none yet.

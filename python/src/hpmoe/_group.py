@@ -230,13 +230,13 @@ class Group:
                     finalizer = weakref.finalize(self, interface.group_free, handle)
                     self.__dict__.setdefault("_finalizers", []).append(finalizer)
 
-                # Torch gathers the addresses in calls that can't be cancelled.
+                # Torch gathers the addresses of the processes in calls that can't be cancelled.
                 interruptible(make, self._cancel, borrows=False)
             return self._handles[interface.path]
 
     def _waiting(self, call: Callable[[], T]) -> T:
         """The result of a C call that may wait for other ranks. Ctrl-C ends the wait."""
-        # The library makes its callbacks on the thread that the process began with.
+        # The library makes its callbacks only on the thread that the process began with.
         if self.rank is None and self.device == "cpu" and (_main_is_first() or threading.current_thread() is not threading.main_thread()):
             return self._attendant.call(call)
         return interruptible(call, self._cancel)
@@ -295,7 +295,7 @@ def _main_is_first() -> bool:
 
 
 def _checks(chosen: bool | None) -> bool:
-    """Whether launches are checked, as the group or else the environment says."""
+    """Whether launches are checked: the group's setting, or else that of the environment."""
     if chosen is None:
         named = os.environ.get("HPMOE_CHECKS") or "off"
         if named not in ("on", "off"):

@@ -37,7 +37,7 @@ def _file(path: str) -> tuple[int, int, int] | None:
     try:
         found = os.stat(path)
     except OSError:
-        # It is gone, but what has been opened stays.
+        # The file is gone, but a library that this process has opened stays usable.
         return None
     return (found.st_ino, found.st_size, found.st_mtime_ns)
 

@@ -132,7 +132,7 @@ def empty_like(value: Any, shape: tuple[int, ...], element: str) -> Any:
 
         wide = {"bf16": numpy.uint16, "f16": numpy.float16, "f32": numpy.float32, "i32": numpy.int32}
         kinds = wide | {"i8": numpy.int8, "i4x2": numpy.uint8}
-        # Aligned so that a launch can use it in place; numpy does not promise that alignment.
+        # The memory starts at a multiple of 64 bytes, so that a launch can use it in place; numpy does not promise that alignment.
         size = count(shape) * kinds[element]().itemsize
         memory = numpy.empty(size + ALIGNMENT, dtype=numpy.uint8)
         start = -memory.ctypes.data % ALIGNMENT

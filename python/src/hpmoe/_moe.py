@@ -33,7 +33,7 @@ GATES = {"swiglu": ["swiglu", "swiglu_joined"], "gpt_oss": ["gpt_oss"]}
 
 #: Matrix cores of a die.
 MOST_CORES = 24
-#: Products of a projection that keep a core of the model busy for about a millisecond.
+#: Number of multiplications of a projection that keep a simulated core busy for about a millisecond.
 PRODUCTS_OF_CORE = 1 << 23
 
 
@@ -336,7 +336,7 @@ class MoE:
 
         wrong = self._fault(x, ids, weights, matrices)
         if wrong is None and not torch.compiler.is_compiling():
-            # Only if the number of tokens is known; comparing a symbolic number would become part of the graph.
+            # Compares the number of tokens only outside of compilation: a comparison of a symbolic number would become part of the graph.
             wrong = self._too_many(math.prod(x.shape[:-1]), group)
         if wrong is not None:
             self._refuse(group, wrong)

@@ -22,8 +22,8 @@ class Placement:
         experts: Number of logical experts.
         ranks: Number of ranks in the group.
         physical_to_logical: The logical expert of each physical one, rank after rank; -1 for an empty place.
-        shares: Relative share of its logical expert's tokens that each physical expert takes; by default equal shares. A share counts relative to
-            the sum over all physical experts with the same logical expert.
+        shares: For each physical expert, its share of the tokens of its logical expert, as a whole number relative to the sum over all physical
+            experts of that logical expert; by default equal shares.
 
     Raises:
         HpmoeError: If a logical expert has no place, or a rank holds one twice. Launches and :meth:`Group.placed` check the rest.
@@ -70,9 +70,9 @@ class Placement:
         return cls(experts, ranks, places)
 
     def place(self, tensor: "Tensor", rank: int | None = None) -> "Tensor":
-        """The parts of all physical experts, copied from a tensor with one part per logical expert. Empty places get zeros.
+        """A tensor with one part per physical expert, copied from a tensor with one part per logical expert. Empty places get zeros.
 
-        It is differentiable: the gradient of a logical expert is the sum over its physical experts.
+        The copy is differentiable: the gradient of a logical expert is the sum over its physical experts.
 
         Args:
             tensor: [experts, ..].
@@ -107,7 +107,7 @@ class Placement:
         return torch.tensor(self.physical_to_logical), torch.tensor(table), torch.tensor([len(of_expert) for of_expert in copies])
 
     def __eq__(self, other: object) -> bool:
-        """Whether both place all experts alike, with the same shares."""
+        """Whether both placements have the same experts in all places, and the same shares."""
         return isinstance(other, Placement) and self._key() == other._key()
 
     def __hash__(self) -> int:

@@ -54,7 +54,7 @@ def _placed(loads: list[Any], ranks: int, spare: int, current: Placement | None,
 
 
 def _interface() -> _c.Interface:
-    """The interface of any available library, because all of them place experts alike."""
+    """The interface of any available library, because all libraries compute the same placement."""
     for library in list(_loaded.values()):
         return library._interface
     for file in sorted((Path(__file__).parent / "kernels").glob("*.so")):

@@ -40,7 +40,7 @@ class Argument:
 
     @property
     def shape_text(self) -> str:
-        """Rows and columns as text, as far as the kernel determines them."""
+        """The sizes that the kernel fixes, as text: the columns, and the rows per expert or rank."""
         return f"{self.columns}" if self.height is None else f"{self.height} x {self.columns}"
 
     def shape(self, flow: "Signature", group: Group, tokens: int, received: int, once: int) -> tuple[int, ...]:

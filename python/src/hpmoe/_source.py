@@ -24,7 +24,7 @@ class Source:
     taskflow: str | None
 
     def arguments(self, constants: Mapping[str, int | float]) -> list[str]:
-        """The file and the constants as command-line arguments. Constants of the call win, and sizes may have the names that layers use for them."""
+        """The file and the constants as command-line arguments. `constants` override those of the build, and may have a layer's argument names (hidden)."""
         for name, value in constants.items():
             if isinstance(value, bool) or not isinstance(value, (int, float)):
                 raise HpmoeError(f"{name} is {value!r}: constants of kernels are whole numbers or floats")

@@ -24,7 +24,7 @@ class Stages:
         self._compiles, self._package = False, None
 
     def lock(self, file: IO[str]) -> None:
-        """Reports that this build waits for another one."""
+        """Locks the file. If another build holds the lock, reports that and waits."""
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

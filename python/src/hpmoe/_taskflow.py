@@ -57,7 +57,7 @@ class Taskflow(Signature):
         """Runs the taskflow on all ranks of a group.
 
         Tensors are torch tensors, numpy arrays or buffers, all contiguous. They are used in place. Each holds the parts of all ranks, rank after rank.
-        Tokens are split evenly (if they can't be, the first ranks have one more), and the ranks own the experts in order. If ranks are processes, each
+        Tokens are split evenly (if there is a remainder, the first ranks have one more), and the ranks own the experts in order. If ranks are processes, each
         passes only its own part. Numpy has no bf16; use ``uint16`` instead.
 
         With tensors on an NPU, the group must run there with one rank in this process. The launch is put on torch's current stream, and the call returns
@@ -68,8 +68,8 @@ class Taskflow(Signature):
             group: The ranks.
             ids: The router's expert ids, [tokens, top_k], of 32 or 64 bits; -1 names none. Leave them out if the kernel makes its own route; they are
                 then among the tensors.
-            **tensors: All arguments that the taskflow reads, by name. Arguments that it writes can be passed, or are allocated. Chunks add to the
-                gradients of experts: those that are allocated start as zeros.
+            **tensors: All arguments that the taskflow reads, by name. Arguments that it writes can be passed, or are allocated. If chunks add to
+                gradients of experts, an allocated gradient starts as zeros.
 
         Returns:
             The tensors that the taskflow wrote, in the order of its arguments.
@@ -106,8 +106,8 @@ class Taskflow(Signature):
     def fix(self, group: Group, ids: Any = None, **tensors: Any) -> FixedLaunch:
         """Makes a launch with these tensors that can be repeated with other data in them, also from a captured graph. Nothing is launched yet.
 
-        Args are those of a launch. The addresses of the tensors and the number of tokens are fixed. So is the route of `ids`, unless the kernel makes its
-        own route. To launch with fewer tokens, set all ids of the remaining ones to -1.
+        Args are those of a launch. All launches use the same addresses of tensors and the same number of tokens, and also the route of `ids`, unless the
+        kernel makes its own route. To launch with fewer tokens, set all ids of the remaining tokens to -1.
 
         Raises:
             HpmoeError: If an argument is invalid or would have to be copied. All tensors must start at a multiple of 64 bytes, and for a group on NPUs they

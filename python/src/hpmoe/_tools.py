@@ -24,7 +24,7 @@ POLICIES = ("ours", "hyperparallel", "serial")
 
 
 def check(kernel: "Kernel", **constants: int | float) -> Check:
-    """Finds all faults of all kernels in a file, with their places. Nothing is compiled.
+    """Finds all faults of all kernels in a file, with their positions. Nothing is compiled.
 
     Args:
         kernel: A file with a ``#[megakernel]`` module; or a layer, a taskflow or a library, which stands for its source file.

@@ -116,7 +116,7 @@ def _(ids: Tensor, inputs: list[Tensor], key: str, group: str) -> list[Tensor]:
         ids.dim() == 2 and ids.shape[1] == flow.top_k,
         lambda: f"`ids` has the shape {list(ids.shape)}, but {flow.name} takes [tokens, {flow.top_k}]",
     )
-    # Also called with tensors that have data, if one of them is on the meta device.
+    # This function also runs for tensors with data, if another tensor of the call is on the meta device.
     named = [("ids", ids), *((argument.name, tensor) for argument, tensor in zip(read, inputs))]
     faults = [fault for name, tensor in named if (fault := kind_fault(name, tensor))]
     if len(named) > 1 and (fault := device_fault(named[1], [*named[2:], named[0]], on_host=("ids",))):
@@ -161,7 +161,7 @@ def _setup(ctx: Any, inputs: tuple[Any, ...], output: list[Tensor]) -> None:
     ids, tensors, ctx.key, ctx.group = inputs
     flow = flow_of(ctx.key)
     saved = dict(zip([argument.name for argument in _read(flow)], tensors))
-    # Of the outputs, only those that the gradients need.
+    # Of the outputs, saves only those that the backward taskflow reads.
     needed = {argument.name for other in flow.library if other is not flow for argument in other.arguments}
     for argument, tensor in zip(_written(flow), output):
         if argument.name in needed and argument.rows in ("received", "once"):

@@ -29,7 +29,7 @@ class Attendant:
     """The callback of the main thread while it waits for a launch of a group. Signal handlers run during the callback."""
 
     def __init__(self, cancel: ctypes.c_uint32) -> None:
-        """Sets that cancel number when a handler raises."""
+        """`cancel` is the number that is set when a signal handler raises."""
         self._cancel = cancel
         self._raised: BaseException | None = None
         self._looks = self._look()

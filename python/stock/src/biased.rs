@@ -2,7 +2,7 @@
 
 use hpmoe_runtime::prelude::*;
 
-/// Both passes. The forward pass keeps nothing, like the layers with SwiGLU experts.
+/// Both passes. The forward pass keeps nothing for the backward pass, as in the layers with SwiGLU experts.
 #[megakernel]
 pub mod gpt_oss {
     use hpmoe_runtime::prelude::*;
@@ -34,7 +34,7 @@ pub mod gpt_oss {
     pub const TILE_M: usize = _;
     /// Columns per tile of a projection.
     pub const TILE_N: usize = _;
-    /// Columns of gate and up for a tile's columns.
+    /// Columns of gate and up together, for a tile of `TILE_N` columns of the unit.
     pub const PAIRS: usize = 2 * TILE_N;
     /// Rows per tile of a weight gradient.
     pub const GRAD_M: usize = _;
@@ -52,10 +52,10 @@ pub mod gpt_oss {
     pub const SLOTS: usize = BLOCK * TOP_K;
     /// Column tiles of the unit; each has a part of the gradient of the router's weights.
     pub const UNIT_PARTS: usize = INTER.div_ceil(TILE_N);
-    /// All parts of that gradient: the bias of the down projection adds more.
+    /// All parts of the gradient of the router's weights, including those from the bias of the down projection.
     pub const PARTS: usize = UNIT_PARTS + HIDDEN.div_ceil(COLUMNS);
 
-    /// The gated unit: `(up + 1) · gate · sigmoid(SLOPE · gate)` of clamped gate and up, where even columns are gates and odd ones up.
+    /// The gated unit: `(up + 1) · gate · sigmoid(SLOPE · gate)` of clamped gate and up. Even columns are gate, odd columns are up.
     #[aiv_task]
     pub fn unit(pairs: &Tile<bf16, TILE_M, PAIRS>, bias: &Tile<f32, 1, PAIRS>, h: &mut Tile<bf16, TILE_M, TILE_N>) {
         let pairs = pairs.load() + bias.load();
@@ -64,9 +64,8 @@ pub mod gpt_oss {
         h.store((up + 1.0) * (&gate * (&gate * SLOPE).sigmoid()));
     }
 
-    /// The backward pass of `unit` multiplied by the router's weight of each row. From `dh`, the gradient of that
-    /// product, it computes the gradient of the pairs, the unit's result multiplied by the weight, and this tile's part
-    /// of the gradient of the weight.
+    /// The backward pass of the unit, whose result is multiplied by the router's weight of each row. From `dh`, the gradient of that
+    /// product, it computes the gradient of gate and up, the unit's result times the weight, and this tile's part of the weight's gradient.
     #[aiv_task]
     pub fn unit_grad(
         dh: &Tile<bf16, TILE_M, TILE_N>,
@@ -107,8 +106,8 @@ pub mod gpt_oss {
         part.store((dout.load() * bias.load()).row_sum());
     }
 
-    /// The factor of a row in the gradients of the biases, which are products with these columns: 1 for the bias of
-    /// gate and up, and the router's weight for the bias of the down projection.
+    /// The two columns by which products compute the gradients of biases, with a factor for each row: 1 for the bias of gate and up, and
+    /// the router's weight for the bias of the down projection.
     #[aiv_task]
     pub fn counts(
         weights: &Tile<f32, TILE_M, 1>,

@@ -34,13 +34,13 @@ fn tokens(rank: Rank) -> usize {
     [7, 9, 0, 4][rank.id()]
 }
 
-/// Different experts for each token; the last expert gets no token.
+/// Expert ids that differ from token to token; the last expert gets no token.
 fn ids<const K: usize>(rank: Rank, experts: usize) -> Tensor<i32, K> {
     let chosen = |slot: usize| ((slot / K * 3 + slot % K * 2 + rank.id()) % (experts - 1)) as i32;
     Tensor::from_vec((0..tokens(rank) * K).map(chosen).collect())
 }
 
-/// A test of a module's kernel, given its matrices and their gradients, both in order.
+/// Generates a test of a module's kernel from the names of its matrices and of their gradients, both in the taskflow's order.
 macro_rules! is_its_reference {
     ($test:ident, $kernel:path,
      [$($matrix:ident: $element:ident, $rows:ident, $columns:ident);*], [$($gradient:ident: $height:ident, $width:ident);*]) => {

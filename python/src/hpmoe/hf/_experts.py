@@ -65,7 +65,7 @@ def prepare(
 
     Args:
         model: A model, or a part of one.
-        max_tokens: Maximum number of tokens of one rank in a step (batch size times length).
+        max_tokens: Maximum number of tokens of one rank in a step (batch size times sequence length).
         top_k: Experts per token; by default the value in the model's configuration.
         group: The ranks; by default one rank, or with expert parallelism the processes that share the experts.
         chunks_at_most: The maximum number of chunks that a launch may divide the tokens into, as for :func:`hpmoe.moe`.
@@ -109,7 +109,7 @@ def layer_of(experts: nn.Module, top_k: int, max_tokens: int, group: Group | Non
     kind = kind_of(experts)
     assert isinstance(kind, Kind), kind
     own: Any = experts
-    # The experts of this process, or with expert parallelism of all processes.
+    # With expert parallelism, the experts of all processes; otherwise those of this process.
     parallel = getattr(experts, "_hpmoe_parallel", None)
     count = own.num_experts if parallel is None else parallel.experts
     _, hidden, inter = own.down_proj.shape

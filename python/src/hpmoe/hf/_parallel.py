@@ -48,7 +48,7 @@ class HpmoeEP(EPImplementation):
         """The weighted sum over the experts of each of this process's tokens."""
         tokens = hidden_states.shape[0]
         if self.tp_mesh.size() > 1:
-            # The processes of a tensor-parallel group have the same tokens: each brings a part of them.
+            # All processes of a tensor-parallel group have the same tokens, so each passes only a part of them to the kernel.
             whole = (hidden_states, top_k_index, top_k_weights)
             hidden_states, top_k_index, top_k_weights = (_own_rows(tensor, self.tp_mesh) for tensor in whole)
         layer = self._layer(hidden_states, top_k_index)
