@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Outputs of the variants of the layer, computed with numpy in float64, token by token and apart from the compiler.
+"""Computes outputs of the variants of the layer with numpy in float64, token by token and independently of the compiler.
 
     pip install numpy ml_dtypes safetensors
     python3 examples/data/make_oracles.py [LAYER.safetensors ...]
 
-For each layer, `oracles/<layer>.<variant>.safetensors` next to it: one tensor, `output [tokens, hidden]` in float32. Without
-arguments, for the bundled layers that the tests of the variants use. What a variant adds to a layer (limits, biases, int8
-weights) follows from a formula that its example has as well, so that the layer's file is all there is to store.
+For each layer, writes `oracles/<layer>.<variant>.safetensors` next to the layer's file: one tensor, `output [tokens, hidden]` in float32.
+Without arguments, it does so for the bundled layers that the tests of the variants use. A variant's limits, biases and int8 weights follow
+from formulas that its example has as well, so only the layer's file must be stored.
 """
 
 import sys
@@ -50,7 +50,7 @@ def plain(layer):
 
 
 def clipped(layer):
-    """SwiGLU with a limit: on the gate from above, on the other factor from both sides."""
+    """SwiGLU with an upper limit on gate, and a limit on up in both directions."""
     limit = 0.5
 
     def expert(e, x):
@@ -62,7 +62,7 @@ def clipped(layer):
 
 
 def shared(layer):
-    """With an expert that every token goes to."""
+    """The layer with a shared expert, which every token goes to."""
     if "shared_gate_proj" not in layer:
         return None
     x = layer["hidden_states"]
@@ -71,7 +71,7 @@ def shared(layer):
 
 
 def router(layer):
-    """With a router that chooses by sigmoids and a bias, of the chosen experts those with a score above a limit, and a shared expert."""
+    """The layer with a shared expert and a router: it chooses by sigmoid scores plus bias, and drops chosen experts with a low score."""
     if "shared_gate_proj" not in layer:
         return None
     x, chosen_of = layer["hidden_states"], layer["topk_ids"].shape[1]
@@ -80,7 +80,7 @@ def router(layer):
     choosing = scores + (7 * e[:, 0] % 16 - 8.0) / 256.0
     order = np.argsort(-choosing, axis=1, kind="stable")
     ids = order[:, :chosen_of]
-    # Where the best score that was left out is as near as this, float32 might choose it.
+    # If the best score that was left out were closer than this, a float32 computation might choose it.
     last, left_out = (np.take_along_axis(choosing, order[:, k : k + 1], axis=1) for k in (chosen_of - 1, chosen_of))
     assert (last - left_out).min() > 1e-6, "scores are too near each other to check the choice"
     weights, least = np.take_along_axis(scores, ids, axis=1), 0.625
@@ -93,12 +93,12 @@ def router(layer):
 
 
 def bias(e, count, step):
-    """What layers without biases are given."""
+    """Made-up biases, because the layers have none."""
     return ((31 * e + 17 * np.arange(count)) % 64 - 32.0) * step
 
 
 def biased(layer):
-    """The gated unit of gpt-oss: gate and up in turns, biases on both projections, limits, a steeper sigmoid."""
+    """The layer with the gated unit of gpt-oss: interleaved gate and up, biases on both projections, limits, a steeper sigmoid."""
     limit, slope = 7.0, 1.702
 
     def expert(e, x):
@@ -113,7 +113,7 @@ def biased(layer):
 
 
 def quantised(w):
-    """Rows as whole numbers and a scale for each, as float32 arithmetic finds both."""
+    """Rows rounded to integers, and the scale of each row, both computed in float32."""
     w = w.astype(np.float32)
     scales = np.abs(w).max(axis=-1, keepdims=True) / np.float32(127)
     scales = np.where(scales > 0, scales, np.float32(1))
@@ -121,7 +121,7 @@ def quantised(w):
 
 
 def int8(layer):
-    """Weights of i8."""
+    """The layer with weights in i8."""
 
     def rounded(w):
         numbers, scales = quantised(w)
@@ -135,7 +135,7 @@ def int8(layer):
 
 
 def packed(w):
-    """Rows as whole numbers of groups of 16 columns in four bits, each group times one whole number, and a scale for each row."""
+    """Rows rounded to 4-bit integers times an integer factor per group of 16 columns, and the scale of each row."""
     w = w.astype(np.float32)
     scales = np.abs(w).max(axis=-1, keepdims=True) / np.float32(7 * 16)
     scales = np.where(scales > 0, scales, np.float32(1))
@@ -146,7 +146,7 @@ def packed(w):
 
 
 def product_in_int8(narrow):
-    """Products in exact integers of weights that `narrow` makes and rows in i8."""
+    """A function that multiplies weights, rounded by `narrow`, with rows in i8, in exact integers."""
 
     def product(w, x):
         (w, w_scales), (x, x_scale) = narrow(w), quantised(x)
@@ -164,17 +164,17 @@ def in_int8(layer, product):
 
 
 def w8a8(layer):
-    """Weights and what they are multiplied with in i8."""
+    """The layer with weights, tokens and activations in i8."""
     return in_int8(layer, product_in_int8(quantised))
 
 
 def w4a8(layer):
-    """Weights in four bits, what they are multiplied with in i8."""
+    """The layer with weights in four bits, and tokens and activations in i8."""
     return in_int8(layer, product_in_int8(packed))
 
 
 def prescaled(layer):
-    """The router's weights before the experts."""
+    """The layer with the router's weights applied before the experts."""
     return routed(layer, plain(layer), before=True)
 
 
@@ -206,12 +206,12 @@ def main():
 
 
 def check(layer, path):
-    """The plain layer, as this script computes it, is the one in the file, which other software computed."""
+    """Checks that this script computes the plain layer's output as the other software did that made the file."""
     expected, found = layer["output"], shared(layer)
     if found is None:
         found = routed(layer, plain(layer))
     error = np.linalg.norm(found - expected) / np.linalg.norm(expected)
-    # In the files it was computed in float32.
+    # The output in the file was computed in float32.
     assert error < 1e-5, f"{path}: the plain layer differs by {error:.1e}"
 
 

@@ -1,4 +1,4 @@
-//! The test of an example: right, and the same bits, on every bundled layer that its kernel was built for.
+//! The test of an example: on every bundled layer that has the kernel's sizes, the result is right and has the reference's bits.
 
 use super::compare::Comparison;
 use super::example::{Example, Sizes};
@@ -14,14 +14,14 @@ const LAYERS: [(&str, Sizes); 3] = [
     ("qwen3_ragged", Sizes { hidden: 96, inter: 48, experts: 12, top_k: 3, tokens: 200 }),
 ];
 
-/// Seeds of the orders of the host's pipes: three on four ranks, and one of its own on each other number.
+/// Seeds for the order of the host's pipes: three seeds on four ranks, and one seed on any other number of ranks, different for each.
 fn seeds(ranks: usize) -> Range<u64> {
     let own = ranks as u64;
     if ranks == 4 { 0..3 } else { own..own + 1 }
 }
 
-/// Checks the result against the oracle, and the bits for every number of ranks up to 8 that divides the experts, for some
-/// orders of the host's pipes, and for launches in a row with one rank late.
+/// Compares the reference with the oracle, and the megakernel's bits with the reference's: on every number of ranks up to 8 that divides
+/// the experts, with several seeds, and with two launches in a row in which one rank may be late.
 pub fn check<E: Example>() {
     let sizes = E::KERNEL.sizes;
     let fitting: Vec<&str> = LAYERS.iter().filter(|layer| layer.1 == sizes).map(|layer| layer.0).collect();

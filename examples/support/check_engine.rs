@@ -1,6 +1,6 @@
-//! The test of an example whose ranks are processes that an engine joins, as on several machines: no memory is mapped by two of them.
-//!
-//! `oshrun` starts this program once for each rank, with the same test: where it finds how many launches it is to make, it is that rank.
+//! The test of an example whose ranks are processes that write each other's memory through an engine, as on several machines: no two
+//! processes map the same memory. `oshrun` starts this program once for each rank, with the same test. If the environment has a number of
+//! launches, the program acts as a rank and makes these launches.
 
 use super::check_processes::{LAUNCHED, WORK, be_a_rank, outcome};
 use super::example::Example;
@@ -10,13 +10,14 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// How often processes are only started.
+/// Number of times that processes are started for a single launch.
 const STARTS: usize = 50;
 
-/// The longest that the others may take to end when one is killed.
+/// Maximum time for the other processes to end after one is killed.
 const ENDING: Duration = Duration::from_secs(20);
 
-/// Launches on 2, 4 and 8 processes give the reference's bits, no start crashes, and all end when one is killed.
+/// Checks that launches on 2, 4 and 8 processes give the reference's bits, that no start crashes, and that all processes end when one is
+/// killed.
 pub fn check<E: Example>(layer: &str, module: &str, test: &str) {
     if let Ok(launches) = std::env::var(WORK) {
         return be_a_rank::<E>(layer, launches.parse().expect("a number of launches"));
@@ -60,7 +61,7 @@ fn start(module: &str, test: &str, ranks: usize, launches: u32) -> Child {
     command.spawn().expect("this test needs oshrun (apt-get install openmpi-bin)")
 }
 
-/// Reads the output of the ranks until each has launched once. Returns their processes.
+/// Reads the output of the ranks until each has launched once. Returns their process numbers.
 fn wait_for_launches(child: &mut Child, ranks: usize) -> Vec<String> {
     let (mut launched, mut processes) = (0, Vec::new());
     let mut lines = BufReader::new(child.stdout.take().expect("piped"));

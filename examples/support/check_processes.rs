@@ -1,6 +1,5 @@
-//! The test of an example whose ranks are processes: the same bits, and an end for all when one of them is killed.
-//!
-//! The test program starts itself once for each rank, with the same test: where `HPMOE_RANK` is set, it is that rank.
+//! The test of an example whose ranks are processes: they have the reference's bits, and all end when one of them is killed. The test
+//! program starts itself once for each rank, with the same test. If `HPMOE_RANK` is set, the program acts as that rank.
 
 use super::compare::same_bits;
 use super::example::{Example, run};
@@ -15,16 +14,16 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant, SystemTime};
 
-/// Environment variable with the work of a test's rank.
+/// Environment variable that makes the test program act as a rank; `check_engine` passes the number of launches in it.
 pub(super) const WORK: &str = "HPMOE_TEST_WORK";
 
-/// The longest that a test waits for its processes.
+/// Maximum time for which a test waits for its processes.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// A rank that waits for a dead one ends long before this, which is the time that a core may wait.
+/// Maximum time that a core may wait. A rank that waits for a dead one ends long before.
 const TIME_LIMIT: Duration = Duration::from_secs(60);
 
-/// Launches on 2 and 4 processes give the reference's bits, launch after launch with a rank that is late.
+/// Checks that launches on 2 and 4 processes give the reference's bits, launch after launch, with one rank late.
 pub fn check_bits<E: Example>(layer: &str, module: &str, test: &str) {
     if std::env::var(WORK).is_ok() {
         return be_a_rank::<E>(layer, 3);
@@ -37,7 +36,7 @@ pub fn check_bits<E: Example>(layer: &str, module: &str, test: &str) {
     }
 }
 
-/// When a process is killed while the others launch again and again, they end with an error that names it.
+/// Kills a process while all processes launch again and again. Checks that the other processes end with an error that names the killed one.
 pub fn check_kill<E: Example>(layer: &str, module: &str, test: &str) {
     if std::env::var(WORK).is_ok() {
         return be_a_rank::<E>(layer, u32::MAX);
@@ -46,7 +45,7 @@ pub fn check_kill<E: Example>(layer: &str, module: &str, test: &str) {
         let ranks = 4;
         let mut children = start(module, test, ranks);
         children.iter_mut().for_each(wait_for_a_launch);
-        // The moment differs from run to run.
+        // The moment of the kill differs from run to run.
         let clock = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("a clock").subsec_micros();
         sleep(Duration::from_millis(u64::from(clock % 97 + 40 * round)));
         let victim = (round as usize + clock as usize) % ranks;
@@ -93,14 +92,14 @@ pub fn check_memory<E: Example>(layer: &str, most: u64, module: &str, test: &str
     }
 }
 
-/// The most memory that this process has had so far, in bytes: the peak of its resident set.
+/// The peak resident set size of this process, in bytes.
 fn peak_memory() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").expect("Linux tells it");
     let kib = status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB"));
     1024 * kib.expect("a line of that name").parse::<u64>().expect("a number")
 }
 
-/// Launches the example again and again, and panics unless all goes well.
+/// Launches the example `launches` times as a rank. Panics if a launch fails or has other bits than the reference.
 pub(super) fn be_a_rank<E: Example>(layer: &str, launches: u32) {
     let layer = Layer::find_bundled(layer, E::VARIANT).unwrap_or_else(|problem| panic!("{problem}"));
     let group = Group::from_launcher().unwrap_or_else(|error| panic!("{error}")).expect("the test sets the variables");
@@ -140,7 +139,7 @@ fn start(module: &str, test: &str, ranks: usize) -> Vec<Child> {
     (0..ranks).map(rank).collect()
 }
 
-/// A file by which ranks learn the address of rank 0, which removes it when all have joined.
+/// A new file name, through which ranks learn the address of rank 0. Rank 0 removes the file when all ranks have joined.
 fn address_file() -> std::path::PathBuf {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -158,7 +157,7 @@ fn wait_for_a_launch(child: &mut Child) {
     }
 }
 
-/// How a rank ends, and what it printed.
+/// Waits for a rank's process, and returns its exit status and its output.
 pub(super) fn outcome(mut child: Child) -> (ExitStatus, String) {
     let status = end(&mut child, Instant::now() + PATIENCE).expect("the test started it");
     let mut text = String::new();

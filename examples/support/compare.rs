@@ -1,4 +1,4 @@
-//! How far a result is from what it should be.
+//! Differences between a result and the expected one.
 
 use std::fmt;
 
@@ -12,11 +12,10 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// Compares element by element; a result that is not a number makes both figures infinite.
+    /// Compares element by element. A result that is NaN or infinite makes both figures infinite.
     ///
     /// # Panics
-    ///
-    /// If the two sides have different numbers of elements.
+    ///If the two lists have different lengths.
     pub fn of(found: &[f32], expected: &[f32]) -> Self {
         assert_eq!(found.len(), expected.len(), "a comparison needs the same number of values on both sides");
         let (mut difference, mut norm, mut largest, mut worst) = (0.0f64, 0.0f64, 0.0f64, 0.0f64);
@@ -31,13 +30,13 @@ impl Comparison {
         Self { relative_l2: ratio(difference.sqrt(), norm.sqrt()), max_error: ratio(worst, largest) }
     }
 
-    /// The bar of the field: 1 % and 2 %.
+    /// Whether the result is within the usual tolerance: 1 % relative L2, and 2 % largest error.
     pub fn is_good(&self) -> bool {
         self.relative_l2 <= 0.01 && self.max_error <= 0.02
     }
 }
 
-/// Whether two lists have the same bits, element by element. Numbers that are not a number are alike: their payload is not promised.
+/// Whether two lists have the same bits, element by element. Any two NaN count as the same, because hpmoe does not promise their payload.
 pub fn same_bits(found: &[f32], expected: &[f32]) -> bool {
     let same = |(a, b): (&f32, &f32)| a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan());
     found.len() == expected.len() && found.iter().zip(expected).all(same)

@@ -1,4 +1,4 @@
-//! How far gradients are from the oracle's.
+//! Differences between gradients and the oracle's.
 
 use super::compare::Comparison;
 use hpmoe_runtime::prelude::*;
@@ -6,7 +6,7 @@ use jzon::JsonValue;
 use jzon::object::Object;
 use std::fmt;
 
-/// Each gradient by its name in the oracle's file.
+/// The differences of each gradient, by its name in the oracle's file.
 #[derive(Clone, Debug)]
 pub struct Compared(Vec<(&'static str, Comparison)>);
 
@@ -15,7 +15,7 @@ impl Compared {
         self.0.iter().all(|(_, comparison)| comparison.is_good())
     }
 
-    /// The output of `--json` for a backward pass; `equal`: whether the bits are the reference's.
+    /// The output of `--json` for a backward pass. `equal` says whether the gradients have the reference's bits.
     pub fn json(&self, equal: bool, report: &Report, processes: usize) -> JsonValue {
         let figures = |comparison: &Comparison| {
             jzon::object! { relative_l2: comparison.relative_l2, max_error: comparison.max_error }

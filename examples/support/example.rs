@@ -64,17 +64,17 @@ macro_rules! kernel {
 }
 pub use kernel;
 
-/// A layer cut for the ranks of a group, and the two ways to run it.
+/// A layer's tensors, divided among the ranks of a group, and the two ways to run the layer.
 pub trait Example: Sized {
     /// The kernel's texts and sizes, for the command line.
     const KERNEL: Kernel;
     /// The variant's name in the names of its oracles; `None` if the layer's file contains the expected output.
     const VARIANT: Option<&'static str>;
-    /// Cuts a layer: the parts of the ranks that are here.
+    /// Divides a layer's tensors among the ranks, for the ranks in this process.
     fn of(layer: &Layer, group: &Group) -> Result<Self, String>;
-    /// Task after task, as an ordinary function. All ranks are here.
+    /// Runs the reference, task after task. All ranks must be in this process.
     fn reference(&self) -> Vec<f32>;
-    /// As a megakernel on every rank: the numbers of the ranks here.
+    /// Runs the megakernel on every rank. Returns the results of the ranks in this process.
     fn launch(&self, group: &Group) -> Result<(Vec<f32>, Report), LaunchError>;
 }
 
@@ -83,7 +83,7 @@ pub fn main<E: Example>() -> ExitCode {
     program::main(run::<E>)
 }
 
-/// Runs the layer and prints the results. Returns whether they are right.
+/// Runs the layer and prints the results. Returns whether the results are right.
 pub fn run<E: Example>(options: &Options) -> Result<bool, String> {
     let layer = Layer::find(options.data.as_deref(), E::VARIANT)?;
     let team = options.team.start(options.seed)?;
@@ -118,7 +118,7 @@ pub fn run<E: Example>(options: &Options) -> Result<bool, String> {
 }
 
 impl Sizes {
-    /// Whether the kernel is for this layer and that many ranks.
+    /// Checks that the kernel has the layer's sizes and can run on these ranks.
     pub fn check(&self, layer: &Layer, ep: Ranks) -> Result<(), String> {
         let Self { hidden, inter, experts, top_k, tokens } = *self;
         if (layer.hidden, layer.inter, layer.experts, layer.top_k) != (hidden, inter, experts, top_k)
@@ -133,7 +133,7 @@ impl Sizes {
         self.check_ranks(ep)
     }
 
-    /// Whether the kernel is for that many ranks.
+    /// Checks that the kernel can run on this number of ranks.
     pub fn check_ranks(&self, ep: Ranks) -> Result<(), String> {
         let (ranks, experts) = (ep.count(), self.experts);
         if ranks == 0 || !experts.is_multiple_of(ranks) {
@@ -143,7 +143,7 @@ impl Sizes {
     }
 }
 
-/// Writes the graph and the schedule, and says where.
+/// Writes the graph and the schedule, and prints the names of the files.
 fn write_pictures(kernel: &Kernel, options: &Options, ranks: usize) -> Result<(), String> {
     let problem = |error: std::io::Error| format!("can't write to {}: {error}", options.out.display());
     std::fs::create_dir_all(&options.out).map_err(problem)?;
@@ -158,7 +158,7 @@ fn write_pictures(kernel: &Kernel, options: &Options, ranks: usize) -> Result<()
     Ok(())
 }
 
-/// Writes when each core ran its tiles.
+/// Writes the times at which each core ran its tiles.
 fn write_trace(report: &Report, file: &Path) -> Result<(), String> {
     let trace = report
         .trace
@@ -172,7 +172,7 @@ fn print_run(report: &Report, comparison: &Comparison, equal: bool, reference_ti
     print(format_args!("\n{report}\n\n{}", comparisons(comparison, equal, reference_time)))
 }
 
-/// The last lines of a run: how far its result is from the oracle's and from the reference's.
+/// The last lines of a run, which compare the result with the oracle and with the reference.
 fn comparisons(comparison: &Comparison, equal: bool, reference_time: Duration) -> String {
     let same = if equal { "equal bit for bit" } else { "DIFFERENT" };
     format!(

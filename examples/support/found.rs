@@ -16,7 +16,7 @@ pub struct Found<const HIDDEN: usize, const INTER: usize> {
 }
 
 impl<const HIDDEN: usize, const INTER: usize> Found<HIDDEN, INTER> {
-    /// Room for the gradients of a layer with these tokens.
+    /// Tensors of zeros for the gradients of a layer with these tokens.
     pub fn nothing(ep: Ranks, route: &Route, x: &PerRank<Tensor<bf16, HIDDEN>>) -> Self {
         Self {
             dx: PerRank::from_fn(ep, |rank| Tensor::zeros(x[rank].row_count())),
@@ -27,12 +27,12 @@ impl<const HIDDEN: usize, const INTER: usize> Found<HIDDEN, INTER> {
         }
     }
 
-    /// How far it is from the oracle's. All ranks are here.
+    /// Compares the gradients with the oracle's. All ranks must be in this process.
     pub fn compare(&self, expected: &Gradients) -> Compared {
         Self::compare_numbers(&self.numbers(), expected)
     }
 
-    /// How far the numbers of all ranks are from the oracle's.
+    /// Compares the numbers of all ranks with the oracle's.
     pub fn compare_numbers(found: &[Vec<f32>; 4], expected: &Gradients) -> Compared {
         let names = ["grad_hidden_states", "grad_topk_weights", "grad_gate_up_proj", "grad_down_proj"];
         let wanted = [&expected.hidden_states, &expected.topk_weights, &expected.gate_up_proj, &expected.down_proj];
@@ -45,7 +45,7 @@ impl<const HIDDEN: usize, const INTER: usize> Found<HIDDEN, INTER> {
         Ok([a?, b?, c?, d?])
     }
 
-    /// The numbers of the ranks in this process, in the form of a file: gate and up of an expert are one matrix.
+    /// The numbers of the ranks in this process, in the layout of the oracle's file: gate and up of an expert are one matrix.
     pub fn numbers(&self) -> [Vec<f32>; 4] {
         let gate = self.dgate.iter().map(Experts::to_vec);
         let both = gate.zip(self.dup.iter().map(Experts::to_vec)).flat_map(|(gate, up)| {
@@ -61,7 +61,7 @@ impl<const HIDDEN: usize, const INTER: usize> Found<HIDDEN, INTER> {
     }
 }
 
-/// Equal bits.
+/// Gradients are equal if their bits are.
 impl<const HIDDEN: usize, const INTER: usize> PartialEq for Found<HIDDEN, INTER> {
     fn eq(&self, other: &Self) -> bool {
         has_bits_of(&self.numbers(), &other.numbers())

@@ -21,7 +21,7 @@ pub struct Gradients {
 }
 
 impl Gradients {
-    /// Reads a file, or else the bundled file, which belongs to the layer that is found in the same way.
+    /// Reads the gradients in `file`, or else those in the default bundled file. The same file has the layer.
     pub fn find(file: Option<&Path>) -> Result<Self, String> {
         let file = bundled_or(file);
         Self::parse(&bytes(&file)?).map_err(|problem| format!("{}: {problem}", file.display()))
@@ -66,7 +66,7 @@ struct Shared {
 }
 
 impl Shared {
-    /// Takes this expert's part of the gradient of the hidden states away, in f64.
+    /// Subtracts this expert's part, computed in f64, from the gradient of the hidden states.
     fn take_away(&self, x: &[bf16], dy: &[bf16], dx: &mut [f32], hidden: usize, inter: usize) {
         let dot = |a: &[bf16], b: &[bf16]| -> f64 { a.iter().zip(b).map(|(a, b)| a.to_f64() * b.to_f64()).sum() };
         for token in 0..x.len() / hidden {

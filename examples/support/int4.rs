@@ -2,11 +2,11 @@
 
 use hpmoe_runtime::prelude::*;
 
-/// The largest number of four bits, and the largest that a group is multiplied with: -8 times this is an i8.
+/// The largest 4-bit number, and the largest factor of a group: -8 times this factor still fits i8.
 const MOST: f32 = 7.0;
 const MOST_TIMES: f32 = 16.0;
 
-/// Weights of a projection, row by row: a row of `x · wᵀ`'s columns has one scale, and each of its groups of columns a whole number.
+/// Weights of a projection in four bits. Each row has one scale, and each group of columns in a row has an integer factor (`times`).
 pub struct Int4<const N: usize, const PAIRS: usize, const GROUPS: usize> {
     pub weights: PerRank<Experts<i4x2, N, PAIRS>>,
     pub times: PerRank<Experts<i8, N, GROUPS>>,
@@ -21,8 +21,8 @@ struct Row {
 }
 
 impl Row {
-    /// The largest number of the row becomes 112 in units of its scale; a group is multiplied with the least whole number by which its
-    /// largest becomes 7 at most, and rounded to nearest, ties to even.
+    /// Rounds a row. The scale is chosen so that the largest number of the row is 112 times the scale. Each group gets the smallest integer
+    /// factor with which its largest number becomes at most 7; numbers are rounded to nearest, ties to even.
     fn of(row: &[bf16], groups: usize) -> Self {
         let largest = |numbers: &mut dyn Iterator<Item = f32>| numbers.map(f32::abs).fold(0.0, f32::max);
         let most = largest(&mut row.iter().map(|w| w.to_f32()));

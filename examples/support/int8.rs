@@ -2,14 +2,14 @@
 
 use hpmoe_runtime::prelude::*;
 
-/// Weights of a projection, row by row: a row of `x · wᵀ`'s columns has one scale.
+/// Weights of a projection in i8, with one scale for each row.
 pub struct Int8<const N: usize, const K: usize> {
     pub weights: PerRank<Experts<i8, N, K>>,
     pub scales: PerRank<Experts<f32, 1, N>>,
 }
 
 impl<const N: usize, const K: usize> Int8<N, K> {
-    /// The largest number of a row becomes 127 or -127, the others are rounded to nearest, ties to even.
+    /// Rounds weights. The largest number of a row becomes 127 or -127; the others are rounded to nearest, ties to even.
     pub fn of(wide: &PerRank<Experts<bf16, N, K>>) -> Self {
         let of_row = |row: &[bf16]| row.iter().map(|w| w.to_f32().abs()).fold(0.0, f32::max) / 127.0;
         let scales = |wide: &Experts<bf16, N, K>| wide.to_vec().chunks(K).map(of_row).collect();

@@ -1,4 +1,4 @@
-//! A Mixture-of-Experts layer from a file, cut for the ranks of a group.
+//! A Mixture-of-Experts layer from a file, divided among the ranks of a group.
 
 use super::safetensors::TensorFile;
 use hpmoe_runtime::prelude::*;
@@ -23,9 +23,9 @@ pub struct Layer {
     pub gate_up_proj: Vec<bf16>,
     /// `[experts, hidden, inter]`.
     pub down_proj: Vec<bf16>,
-    /// The shared expert, where there is one.
+    /// The shared expert, if the layer has one.
     pub shared: Option<Shared>,
-    /// `[tokens, hidden]`, of the routed experts alone.
+    /// The expected output of the routed experts alone or, after `find` with a variant, that of the variant: `[tokens, hidden]`.
     pub output: Vec<f32>,
 }
 
@@ -40,7 +40,7 @@ pub struct Shared {
     pub down_proj: Vec<bf16>,
 }
 
-/// The bundled layers.
+/// The folder of the bundled layers.
 const DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../data");
 
 impl Layer {
@@ -49,7 +49,7 @@ impl Layer {
         Self::find(Some(&bundled(name)), variant)
     }
 
-    /// Reads a file, or else a bundled one. What a variant of the layer should yield stands in a file of its own.
+    /// Reads the layer in `file`, or else the default bundled one. The expected output of a variant is read from a separate file.
     pub fn find(file: Option<&Path>, variant: Option<&str>) -> Result<Self, String> {
         let file = bundled_or(file);
         let mut layer = Self::read(&file)?;
@@ -90,7 +90,7 @@ impl Layer {
         let [tokens, hidden] = file.shape("hidden_states")?;
         let [_, top_k] = file.shape("topk_ids")?;
         let [experts, _, inter] = file.shape("down_proj")?;
-        // With a shared expert, `output` holds its part as well.
+        // If the layer has a shared expert, `output` includes that expert's result.
         let output = if file.has("output_routed") { "output_routed" } else { "output" };
         Ok(Self {
             tokens,
@@ -116,7 +116,7 @@ impl Layer {
         )
     }
 
-    /// The tokens of a rank: consecutive, as even as can be.
+    /// The tokens of a rank. They are consecutive, and numbers of tokens differ by at most one.
     pub fn tokens_of(&self, rank: Rank, ep: Ranks) -> Range<usize> {
         let at = |rank: usize| rank * self.tokens / ep.count();
         at(rank.id())..at(rank.id() + 1)
@@ -130,7 +130,7 @@ impl Layer {
         })
     }
 
-    /// Matrices of `rows` x `K` for each rank's experts: `N` rows from row `first` of each.
+    /// Rows `first..first + N` of each expert's matrix of `rows` x `K` numbers, for the experts of each rank.
     pub fn by_experts<const N: usize, const K: usize>(
         &self,
         ep: Ranks,

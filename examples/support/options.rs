@@ -46,14 +46,14 @@ fn declared<O: CommandLine>() -> getopts::Options {
     options
 }
 
-/// Options of every layer.
+/// The options of every example that runs a layer.
 #[derive(Debug)]
 pub struct Options {
     pub team: TeamSize,
     /// The file of a layer; `None` for the bundled one.
     pub data: Option<PathBuf>,
     pub json: bool,
-    /// The file for times of tiles.
+    /// The file to which the times of tiles are written.
     pub trace: Option<PathBuf>,
     pub seed: u64,
     /// Folder for the graph and the schedule.

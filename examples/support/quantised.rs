@@ -1,15 +1,16 @@
-//! Layers with weights of whole numbers.
+//! Layers with quantised weights.
 
-/// The layer of a kernel module that takes such weights: how it is cut, and the two ways to run it.
-/// It names the matrices, each with its type and how it is made of the layer's, and their tensors in the order in which the taskflow takes
-/// them.
+/// The [`Example`](crate::example::Example) of a kernel module that takes quantised weights.
+///
+/// The macro takes the matrices, each with its type and the expression that makes it from the layer's, and the tensors of these matrices in
+/// the order in which the taskflow takes them.
 #[macro_export]
 macro_rules! quantised {
     ($kernel:ident, $variant:literal, { $($matrix:ident: $type:ty = $made:expr),+ $(,)? }, [$($of:ident.$tensor:ident),+ $(,)?]) => {
-        /// A layer's tensors as it is stored.
+        /// The layer's tensors as they are stored in its file.
         type Routed = $crate::tensors::Tensors<{ $kernel::HIDDEN }, { $kernel::INTER }, { $kernel::TOP_K }>;
 
-        /// The layer, cut for the ranks, with weights of whole numbers.
+        /// The layer's tensors, divided among the ranks, with quantised weights.
         pub struct Quantised {
             routed: Routed,
             $($matrix: $type,)+

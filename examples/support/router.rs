@@ -1,4 +1,4 @@
-//! A router: which experts a token goes to, with which weights, and how it learns.
+//! A router, which chooses the experts of each token and their weights, and which can be trained.
 
 use super::compare::same_bits;
 use super::synthetic::numbers;
@@ -30,7 +30,7 @@ impl Router {
         same_bits(&self.weights, &other.weights)
     }
 
-    /// Scores every token, takes the best experts and normalises over these.
+    /// Scores all experts for every token, takes the `K` best ones and normalises their weights.
     pub fn route<const H: usize, const K: usize>(&self, ep: Ranks, x: &PerRank<Tensor<bf16, H>>) -> Routed<K> {
         let (mut ids, mut weights) = (Vec::new(), Vec::new());
         for rank in ep {
@@ -51,7 +51,7 @@ impl Router {
         Routed { ids: ids.into_iter().collect(), weights: weights.into_iter().collect() }
     }
 
-    /// A step against the gradient of the weights of a rank's tokens, through the softmax.
+    /// Does a step of gradient descent, given the gradient of the router's weights of a rank's tokens.
     pub fn descend<const H: usize, const K: usize>(
         &mut self,
         x: &Tensor<bf16, H>,

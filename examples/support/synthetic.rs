@@ -1,4 +1,4 @@
-//! A task to learn: tokens from a seed, and the results of a fixed function of them.
+//! A task to learn: tokens that a seed determines, and a fixed function of the tokens.
 
 use hpmoe_runtime::prelude::*;
 
@@ -15,7 +15,7 @@ pub fn numbers(seed: u64, count: usize, scale: f32) -> Vec<f32> {
     (0..count).map(|_| ((next() >> 40) as f32 / (1u64 << 23) as f32 - 1.0) * scale).collect()
 }
 
-/// Tokens come in clusters, and each cluster has a linear map of its own: a task made for experts.
+/// The function to learn. Tokens form clusters, and each cluster has a separate linear map, so that experts can specialise.
 pub struct Teacher {
     seed: u64,
     hidden: usize,
@@ -23,7 +23,7 @@ pub struct Teacher {
     maps: Vec<Vec<f32>>,
 }
 
-/// Clusters of tokens.
+/// Number of clusters of tokens.
 const CLUSTERS: usize = 8;
 
 impl Teacher {
@@ -34,7 +34,7 @@ impl Teacher {
         Self { seed, hidden: H, centres: each(100, H, 1.0), maps: each(200, H * H, (3.0 / H as f32).sqrt()) }
     }
 
-    /// The tokens of a step: the same in all, however many ranks share them.
+    /// The tokens of a step, divided among the ranks. All ranks together have the same tokens for any number of ranks.
     pub fn tokens<const H: usize>(&self, ep: Ranks, tokens: usize, step: usize) -> PerRank<Tensor<bf16, H>> {
         let noise = numbers(self.seed + 1000 + step as u64, tokens * H, 0.3);
         let row = |token: usize| {
@@ -48,12 +48,12 @@ impl Teacher {
         })
     }
 
-    /// Tokens of a cluster follow each other, so that each rank has some of all.
+    /// The cluster of a token. Consecutive tokens are in different clusters, so that each rank has tokens of all clusters.
     fn cluster(&self, token: usize) -> usize {
         token % self.maps.len()
     }
 
-    /// The loss of an output, half the mean over tokens of its squared distance, and its gradient.
+    /// The loss of an output, and its gradient. The loss is half of the squared distance to the wanted output, averaged over tokens.
     pub fn loss<const H: usize>(
         &self,
         x: &PerRank<Tensor<bf16, H>>,

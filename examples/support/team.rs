@@ -11,7 +11,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// The options that set the number of ranks and their kind.
+/// The options for the number of ranks, for ranks as threads or processes, for the device and for the time limit.
 #[derive(Debug)]
 pub struct TeamSize {
     ranks: Option<usize>,
@@ -27,7 +27,7 @@ enum Device {
     Npu,
 }
 
-/// The longest that processes wait for each other to end.
+/// Maximum time for which processes wait for each other to end.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Time limit for other processes to report this process's error, before they are killed.
@@ -72,7 +72,7 @@ impl TeamSize {
         Ok(Self { ranks, processes, device, time_limit })
     }
 
-    /// Joins the group that this process was started for, or makes one, on the device that was asked for.
+    /// Joins the group that this process was started for, or makes one, on the device of these options.
     pub fn start(&self, seed: u64) -> Result<Team, String> {
         let Team { mut group, started } = self.join(seed)?;
         if let Some(limit) = self.time_limit {
@@ -108,7 +108,7 @@ impl TeamSize {
     }
 }
 
-/// Starts this program again for each rank but the first, which this process is. They share a secret that no other process has.
+/// Starts this program again for each rank but the first, which is this process. The processes share a secret that no other process has.
 fn start_processes(processes: usize, seed: u64) -> Result<Team, String> {
     let problem = |error: io::Error| format!("can't start {processes} processes: {error}");
     let said = |error: hpmoe_runtime::BootstrapError| error.to_string();
@@ -144,11 +144,10 @@ impl Team {
         self.group.ranks().only().is_none_or(|rank| rank.id() == 0)
     }
 
-    /// Prints a line, if this is the process that does.
+    /// Prints a line if this is the process that prints.
     ///
     /// # Errors
-    ///
-    /// If it can't be written.
+    ///If the line can't be written.
     pub fn tell(&self, line: impl Display) -> Result<(), String> {
         if self.tells() { print(line) } else { Ok(()) }
     }
@@ -178,7 +177,7 @@ pub fn gather(group: &Group, numbers: &[f32]) -> Result<Vec<f32>, LaunchError> {
     Ok(all.as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect())
 }
 
-/// Waits until a process has ended; none if it had to be killed at the deadline.
+/// Waits until a process has ended, and returns its exit status; `None` if it had to be killed at the deadline.
 pub fn end(child: &mut Child, deadline: Instant) -> io::Result<Option<ExitStatus>> {
     while Instant::now() < deadline {
         if let Some(status) = child.try_wait()? {
@@ -190,11 +189,11 @@ pub fn end(child: &mut Child, deadline: Instant) -> io::Result<Option<ExitStatus
     Ok(None)
 }
 
-/// Processes that always end with this one.
+/// Processes that this process has started, and that end with it.
 struct Started(Vec<Child>);
 
 impl Started {
-    /// Waits until all have ended. One that takes too long is killed.
+    /// Waits until all processes have ended. A process that takes too long is killed.
     fn wait(&mut self, patience: Duration) -> Result<(), String> {
         let deadline = Instant::now() + patience;
         let mut problems = Vec::new();
@@ -212,7 +211,7 @@ impl Started {
 
 impl Drop for Started {
     fn drop(&mut self) {
-        // After an error. A process that has joined ends because this one has left the group; others would look for rank 0.
+        // After an error, processes that have joined end because this one has left the group; others look for rank 0 until they are killed.
         let _ = self.wait(LAST_WORDS);
     }
 }

@@ -1,4 +1,4 @@
-//! The tensors of a routed layer, cut for the ranks of a group.
+//! The tensors of a routed layer, divided among the ranks of a group.
 
 use super::example::Sizes;
 use super::layer::Layer;
@@ -16,7 +16,7 @@ pub struct Tensors<const HIDDEN: usize, const INTER: usize, const TOP_K: usize> 
 }
 
 impl<const HIDDEN: usize, const INTER: usize, const TOP_K: usize> Tensors<HIDDEN, INTER, TOP_K> {
-    /// Cuts a layer for a kernel of these sizes: the parts of the ranks that are here.
+    /// Divides a layer's tensors for a kernel of these sizes, for the ranks in this process.
     pub fn of(layer: &Layer, group: &Group, sizes: &Sizes) -> Result<Self, String> {
         let ep = group.ranks();
         sizes.check(layer, ep)?;
@@ -32,7 +32,7 @@ impl<const HIDDEN: usize, const INTER: usize, const TOP_K: usize> Tensors<HIDDEN
         })
     }
 
-    /// Room for the result.
+    /// A tensor of zeros for the result.
     pub fn output(&self) -> PerRank<Tensor<bf16, HIDDEN>> {
         PerRank::from_fn(self.ep, |rank| Tensor::zeros(self.x[rank].row_count()))
     }
@@ -44,7 +44,7 @@ impl<const HIDDEN: usize, const INTER: usize, const TOP_K: usize> Tensors<HIDDEN
         numbers(&y)
     }
 
-    /// The result of its megakernel on the local ranks.
+    /// The result of a taskflow's megakernel on the ranks in this process.
     pub fn launch(
         &self,
         group: &Group,
@@ -68,7 +68,7 @@ type Forward<const HIDDEN: usize, const INTER: usize, const TOP_K: usize> = fn(
     &mut PerRank<Tensor<bf16, HIDDEN>>,
 );
 
-/// The launch of its megakernel.
+/// The launch function of a taskflow whose arguments are those of [`Tensors`].
 type Launch<const HIDDEN: usize, const INTER: usize, const TOP_K: usize> = fn(
     &Group,
     &Route,
@@ -80,7 +80,7 @@ type Launch<const HIDDEN: usize, const INTER: usize, const TOP_K: usize> = fn(
     &mut PerRank<Tensor<bf16, HIDDEN>>,
 ) -> Result<Report, LaunchError>;
 
-/// The router's weights as numbers of (token, k) slots: kernels that send them take them so.
+/// The router's weights as a tensor of (token, k) slots, which kernels need that send these weights.
 pub fn by_slot<const TOP_K: usize>(
     ep: Ranks,
     route: &Route,
@@ -93,7 +93,7 @@ pub fn by_slot<const TOP_K: usize>(
     slots
 }
 
-/// Gate and up matrices in one: of each expert the rows of the one, then those of the other.
+/// Gate and up matrices joined in one tensor: for each expert, the rows of gate, then the rows of up.
 pub fn gate_and_up<const N: usize, const TWICE: usize, const K: usize>(
     ep: Ranks,
     gate: &PerRank<Experts<bf16, N, K>>,
@@ -106,7 +106,7 @@ pub fn gate_and_up<const N: usize, const TWICE: usize, const K: usize>(
     })
 }
 
-/// The numbers of the ranks here, lowest rank first.
+/// The numbers of the ranks in this process, lowest rank first.
 pub fn numbers<const C: usize>(tensors: &PerRank<Tensor<bf16, C>>) -> Vec<f32> {
     tensors.iter().flat_map(Tensor::to_f32).collect()
 }
