@@ -55,10 +55,11 @@ fn unplaced(checked: &CheckedGraph) -> Result<(), String> {
     let what = match (spare, uneven) {
         (0, None) => return Ok(()),
         (0, Some(ranks)) => format!("{experts} experts can't be divided evenly among {ranks} ranks"),
-        _ => format!("each rank has {spare} places more than its even share of the experts (`SPARE`)"),
+        _ => format!("each rank has {spare} more places than its even share of the experts (`SPARE`)"),
     };
     Err(format!(
-        "{what}, and a route in groups promises each rank's number of rows [HP01]\nhelp: leave out `.in_groups::<..>()`, or build without it"
+        "{what}, but a route in groups needs exactly an even share of the experts on each rank [HP01]\nhelp: leave out `.in_groups::<..>()`, \
+         or build without `SPARE`, for ranks that divide the experts"
     ))
 }
 
@@ -78,7 +79,7 @@ fn refused(checked: &CheckedGraph, violations: &[Violation]) -> String {
     if violations.iter().any(|violation| large(&violation)) {
         return format!(
             "this taskflow is too large [HP19]{}\nhelp: choose smaller `TOKENS`, or smaller tensors; a loop over \
-             `route.chunks::<N>()` divides the rows that are in memory at a time, and larger tiles divide the tiles",
+             `route.chunks::<N>()` reduces the rows that are in memory at a time, and larger tile sizes reduce the number of tiles",
             lines(&mut violations.iter().filter(large))
         );
     }

@@ -289,7 +289,7 @@ fn a_source_that_is_nested_too_deep_is_told_with_its_place() {
     package.write("mixed.rs", &format!("{source}\nconst A: u8 = {}1;\n", "-".repeat(3000)));
     let line = source.lines().count() + 2;
     let said = read_sources(&[package.path("mixed.rs")]).err().unwrap();
-    assert!(said.contains(&format!("mixed.rs`, line {line}: this is nested deeper than hpmoe reads")), "{said}");
+    assert!(said.contains(&format!("mixed.rs`, line {line}: this is nested too deeply: hpmoe reads")), "{said}");
     // rustc reports files that aren't Rust.
     package.write("mixed.rs", "mod {");
     // The kernels of other files are built.

@@ -306,9 +306,13 @@ fn tiles_at_a_constant_distance_stay_inside_and_in_order() {
 fn what_rows_a_tensor_has_is_told_where_others_are_named() {
     let matrices = ["`gate` has a matrix for each expert of the rank", "take `.expert(e)`"];
     check(&[("&gate[r].expert(e).tile(n)", "&gate[r].tile(n)")], "gate", &matrices);
-    let received = ["`g` has a row for each token received", "take `.group(e, m)` of a row tile"];
+    let received = ["rows of `g`, which has a row for each token received", "take `.group(e, m)` of a row tile"];
     check(&[("&mut g[r].group(e, m).cols(n)", "&mut g[r].cols(n)")], "g", &received);
-    let tokens = ["`weights` has a row for each token of the rank", "`.rows(t)` of a token block", "use a `Matrix`"];
+    let tokens = [
+        "rows of `weights`, which has a row for each token of the rank",
+        "`.rows(t)` of a token block",
+        "use a `Matrix`",
+    ];
     check(&[("&weights[r].rows(t)", "&weights[r].tile(0)")], "weights", &tokens);
 }
 
@@ -445,7 +449,7 @@ fn columns_and_rows_of_values_are_there() {
     check_body("h.store(gate.reshape::<8, 32>());", "reshape", &["`reshape` keeps all numbers"]);
     check_body("h.store(gate.place::<32>(gate.row_sum()));", "place", &["an id for each number"]);
     let whole = [
-        "matrix cores write products of such tiles as bf16, f16 or f32, but `y` is a tile of i32",
+        "matrix cores store products of floating-point tiles as bf16, f16 or f32, but `y` is a tile of i32",
         "in an #[aiv_task]",
     ];
     check(&[("y: &mut Tile<bf16, TILE_M, TILE_N>", "y: &mut Tile<i32, TILE_M, TILE_N>")], "store", &whole);

@@ -70,7 +70,7 @@ fn is_too_deep((before, after): (&str, &str), (open, close): (&str, &str), count
             let _ = front(&modules[0], &Overrides::new());
             false
         }
-        Err(error) => error.to_string().contains("nested deeper than hpmoe reads"),
+        Err(error) => error.to_string().contains("nested too deeply: hpmoe reads"),
     };
     std::thread::Builder::new().stack_size(STACK).spawn(read).unwrap().join().unwrap()
 }
@@ -96,5 +96,5 @@ fn the_macro_refuses_what_is_nested_too_deep() {
         megakernel(Default::default(), brackets.parse().unwrap(), &BuildScript::Missing, &read).to_string()
     };
     let text = std::thread::Builder::new().stack_size(STACK).spawn(expand).unwrap().join().unwrap();
-    assert!(text.contains("compile_error") && text.contains("nested deeper than hpmoe reads"), "{text}");
+    assert!(text.contains("compile_error") && text.contains("nested too deeply: hpmoe reads"), "{text}");
 }

@@ -26,8 +26,8 @@ const ANGLE: usize = 16;
 const BAR: usize = 4;
 
 /// The message for a source that is nested too deeply.
-pub const TOO_DEEP: &str = "this is nested deeper than hpmoe reads, which is 128 brackets or 64 angle brackets within each other, and 500 \
-operators or 250 `else if` in a row [HP01]\nhelp: give parts of it names, by `let` or functions of their own";
+pub const TOO_DEEP: &str = "this is nested too deeply: hpmoe reads at most 128 nested brackets, 64 nested angle brackets, and 500 operators \
+or 250 `else if` in a row [HP01]\nhelp: name parts of it by `let`, or move them to functions of their own";
 
 /// The place of the first token that is nested too deeply.
 #[must_use]

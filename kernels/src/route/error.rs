@@ -197,7 +197,7 @@ impl fmt::Display for RouteError {
             ),
             Self::Groups { groups, experts, top_k } => write!(
                 f,
-                "{groups} groups can't share {experts} experts and {top_k} ids per token equally: use a number of groups that divides both"
+                "{experts} experts and {top_k} ids per token can't be divided evenly among {groups} groups: use a number of groups that divides both"
             ),
             Self::PlacedGroups => f.write_str(
                 "`.in_groups::<..>()` bounds the number of rows of each rank, but with a placement the bound doesn't hold: leave out `.in_groups::<..>()` or the placement",

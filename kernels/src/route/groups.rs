@@ -146,7 +146,7 @@ mod tests {
         let error = route(&[1, 0, 7, 4]).grouped(3).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "3 groups can't share 8 experts and 4 ids per token equally: use a number of groups that divides both"
+            "8 experts and 4 ids per token can't be divided evenly among 3 groups: use a number of groups that divides both"
         );
         assert!(matches!(route(&[]).grouped(0), Err(RouteError::Groups { groups: 0, .. })));
     }

@@ -56,12 +56,12 @@ impl BodyFault {
                 "move the loop into the taskflow, or split the task",
             ),
             Self::Operations { task, most } => (
-                format!("`{task}` has more than {most} operations, loops unrolled"),
+                format!("with its loops unrolled, `{task}` has more than {most} operations"),
                 "move the loop into the taskflow, or split the task",
             ),
             Self::Assigned { name } => (
                 format!(
-                    "`{name}` can't be assigned this: tiles can't be assigned, and a value stays a value and a number a number"
+                    "`{name}` can't be assigned this: tiles can't be assigned, a value can be assigned only a value, and a number only a number"
                 ),
                 "write `tile.store(value)` for a tile, and otherwise a `let` with another name",
             ),
@@ -77,8 +77,8 @@ impl BodyFault {
             ),
             Self::NotByRows { operation, task, rows, tile } => (
                 format!(
-                    "`{operation}` needs a multiple of {tile} rows, which the smallest tile of `{task}` has, but a value here has \
-                     {rows}"
+                    "the smallest tile of `{task}` has {tile} rows, and `{operation}` needs a multiple of them, but a value here \
+                     has {rows} rows"
                 ),
                 "use a multiple of the tile's rows: split each row of a tile into several, and join them into one again",
             ),
@@ -90,7 +90,7 @@ impl BodyFault {
             ),
             Self::WholeProduct { param, element } => (
                 format!(
-                    "matrix cores write products of such tiles as bf16, f16 or f32, but `{param}` is a tile of {element}"
+                    "matrix cores store products of floating-point tiles as bf16, f16 or f32, but `{param}` is a tile of {element}"
                 ),
                 "declare the tile as f32, and store whole numbers in an #[aiv_task]; products of i8 tiles are stored as i32",
             ),

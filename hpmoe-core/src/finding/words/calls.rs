@@ -12,6 +12,7 @@ impl LoopFault {
             Self::NotAnExpert { .. } => {
                 Some("loop over experts: `for e in route.experts_of(r)`, or `for e in route.experts()` around sends")
             }
+            Self::SentToItself { .. } => Some("loop over all experts around the sends: `for e in route.experts()`"),
             Self::UnknownRank { .. } => Some(
                 "use the rank of the loop over the rows: `r` for row tiles and token blocks; the sender or `e.owner()` for a send",
             ),
@@ -55,14 +56,16 @@ fn accessor_help(accessor: &str) -> Option<&'static str> {
              tensor of once-sent rows, `.gather(e, m)` takes an expert and its row tile"
         }
         "rows_of" | "scatter" => {
-            "it takes the `s` of `for s in route.sends::<ROWS>(src, e)`, the innermost loop around the call apart from ranges"
+            "`.rows_of(&s)` and `.scatter(&s)` take the send `s` of the innermost loop around the call apart from ranges: \
+             `for s in route.sends::<ROWS>(src, e)`"
         }
         "group" => {
             "`.group(e, m)` takes an expert and its row tile: `for m in route.row_tiles::<ROWS>(e)` is the innermost loop \
              around the call apart from ranges"
         }
         "rows" | "slots" => {
-            "it takes the `t` of `for t in route.token_blocks::<TOKENS>(r)`, the innermost loop around the call apart from ranges"
+            "`.rows(t)` and `.slots(t)` take the token block `t` of the innermost loop around the call apart from ranges: \
+             `for t in route.token_blocks::<TOKENS>(r)`"
         }
         "expert" => "`.expert(e)` takes the expert of the loops around the call: `for e in route.experts_of(r)`",
         _ => return None,
@@ -82,7 +85,7 @@ impl RemoteFault {
             }
             Self::Read => (
                 format!("`{tensor}` lies on a different rank than the first tile that this call reads"),
-                "a call reads on one rank only: bring the rows there by a put".into(),
+                "a call reads tensors of one rank only: bring the rows to that rank by a put".into(),
             ),
             Self::Write { task } => (
                 format!("`{tensor}` lies on a different rank than the tensors that this call reads"),
@@ -176,11 +179,12 @@ impl CallFault {
                 "mark it `#[aic_task]` (products), `#[aiv_task]` (values) or `#[comm_put]`",
             ),
             Self::DeclaredAndUsed { name, task } => {
-                let help = format!("remove one of them, or import the library's under another name: `{task} as other`");
+                let help =
+                    format!("remove one of them, or import the library's task under another name: `{task} as other`");
                 return (format!("`{name}` is both declared in this module and imported from the library"), help);
             }
             Self::ShadowedVariable { variable } => {
-                (format!("`{variable}` is the variable of a loop around this one"), "give each loop another variable")
+                (format!("`{variable}` is the variable of a loop around this one"), "give each loop its own variable")
             }
             Self::DeclaredTwice { tensor } => (
                 format!("`{tensor}` is declared twice in this taskflow"),
@@ -218,8 +222,10 @@ impl CallFault {
                 "multiply row tiles: `for m in route.row_tiles::<ROWS>(e)`",
             ),
             Self::OnceArrivals { task } => (
-                format!("`{task}` would run per send of tokens that are sent once, but only puts do"),
-                "read them by `.gather(e, m)` in a loop over row tiles of an expert: `for m in \
+                format!(
+                    "`{task}` can't work on each send of tokens that are sent once: only the put that sends them can"
+                ),
+                "read the tokens by `.gather(e, m)` in a loop over row tiles of an expert: `for m in \
                  route.row_tiles::<ROWS>(e)`",
             ),
             Self::NotAPut { task } => (
@@ -254,7 +260,7 @@ impl RowsFault {
             Self::Experts => "take `.expert(e)`, or `.expert(e).tile(n)`",
             Self::Matrix => "take `.tile(n)` or `.cols(n)`",
             Self::Routed => {
-                "make a route of it, `Route::of::<EXPERTS>(ep, routed)`, or keep one there, `route.keep(routed)`"
+                "make a route from it, `Route::of::<EXPERTS>(ep, routed)`, or keep a route in it, `route.keep(routed)`"
             }
             Self::ReceivedBySendOnce(send) | Self::SlotsBySendOnce(send) => {
                 return self.of_other_send(tensor, send, "tokens once", "sends", "once");
@@ -263,7 +269,12 @@ impl RowsFault {
                 return self.of_other_send(tensor, send, "each (token, k)", "sends_once", "symmetric");
             }
         };
-        (format!("`{tensor}` has {}", self.rows()), help.into())
+        let rows = self.rows();
+        let problem = match self {
+            Self::Routed => format!("`{tensor}` has {rows}"),
+            _ => format!("this argument doesn't select rows of `{tensor}`, which has {rows}"),
+        };
+        (problem, help.into())
     }
 
     fn of_other_send(&self, tensor: &str, send: &SendOfRows, sent: &str, other: &str, constructor: &str) -> Sentence {

@@ -60,7 +60,7 @@ impl Content {
                 format!("`{name}`: {stages}{rows} x {columns} {element}")
             }
             Self::Row { columns, element } => format!("a row of {columns} {element}"),
-            Self::Origins { rows } => format!("{rows} places of 4 B"),
+            Self::Origins { rows } => format!("{rows} numbers of 4 B"),
         }
     }
 }

@@ -32,7 +32,7 @@ impl ChunkFault {
             }
             Self::Experts { tensor, chunk } => {
                 let help = format!("compute it before the kernel and pass it, or remove the loop over `{chunk}`");
-                return (format!("`{tensor}` has a matrix for each expert, but chunks are made of tokens"), help);
+                return (format!("`{tensor}` has a matrix for each expert, but a chunk is a part of the tokens"), help);
             }
             Self::SecondLoop { variable, first } => (
                 format!("the loop over `{variable}` divides chunks of the loop over `{first}` into chunks again"),
@@ -48,7 +48,7 @@ impl ChunkFault {
             }
             Self::CallOutside { task, chunk } => (outside(&format!("the call of `{task}`"), chunk), MOVE_INSIDE),
             Self::Unsent { chunk } => (
-                format!("no put of `{chunk}` has sent the rows that this call gives back"),
+                format!("this call returns rows that no put in the loop over `{chunk}` sent"),
                 "send the tokens in the loop, or remove the loop over chunks",
             ),
             Self::ReceivedOfAll { tensor, chunk } => (
@@ -102,7 +102,7 @@ impl ChunkFault {
     }
 }
 
-const MOVE_INSIDE: &str = "a taskflow works on chunks or on all tokens: move it into the loop";
+const MOVE_INSIDE: &str = "a taskflow works either on chunks or on all tokens: move it into the loop";
 
 fn outside(what: &str, chunk: &str) -> String {
     format!("{what} is outside the loop over chunks `{chunk}`")

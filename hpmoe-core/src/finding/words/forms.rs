@@ -27,7 +27,7 @@ impl BodyForm {
             Self::Cast => {
                 let help = "leave `as` out: values are f32, and a store rounds them to the type of its tile. \
                             `.cast::<bf16>()` rounds on the way";
-                return ("a value is not converted by `as`".into(), help.into());
+                return ("`as` doesn't convert values".into(), help.into());
             }
             Self::Other => (
                 "expressions of this kind",

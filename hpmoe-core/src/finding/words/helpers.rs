@@ -32,7 +32,7 @@ impl HelperFault {
                 let [expected, given] = [expected, given].map(|&count| counted(count, "const argument"));
                 (
                     format!("`{name}` has {expected}, but the call writes {given}"),
-                    format!("write all of them, or just `{name}(…)`, and they follow from the values"),
+                    format!("write all of them, or just `{name}(…)`: they are then inferred from the values"),
                 )
             }
             Self::NotInferred { name, size } => (
@@ -42,7 +42,7 @@ impl HelperFault {
             Self::Results { results, names } => {
                 let [results, names] =
                     [(*results, "result"), (*names, "name")].map(|(count, what)| counted(count, what));
-                (format!("here are {names} for {results}"), "write a name for each result, or `_`".into())
+                (format!("this `let` has {names} for {results}"), "write a name for each result, or `_`".into())
             }
             Self::Several { name, results } => (
                 format!("`{name}` returns {results} results, but they are used as one value here"),
@@ -67,8 +67,11 @@ impl HelperFault {
                 ),
             ),
             Self::ReturnedSize { name, stated: [rows, cols], made: [made_rows, made_cols] } => (
-                format!("`{name}` returns a value of {rows}x{cols}, but its last expression makes one of {made_rows}x{made_cols}"),
-                "state the size of the last expression: `Value<R, C>` has the size of a value, `Value<R, 1>` that of a column".into(),
+                format!(
+                    "`{name}` returns a value of {rows}x{cols}, but its last expression makes one of {made_rows}x{made_cols}"
+                ),
+                "return the size of the last expression: `Value<R, C>` for a whole value, `Value<R, 1>` for one column"
+                    .into(),
             ),
             Self::ReturnedKind { name, number: true } => (
                 format!("`{name}` returns a value, but its last expression makes a number"),

@@ -14,7 +14,10 @@ impl RouteFault {
                 ),
             ),
             Self::Groups { groups, experts, top_k } => (
-                format!("{} can't share {experts} experts and the {top_k} ids of a token equally", counted(*groups, "group")),
+                format!(
+                    "{experts} experts and the {top_k} ids of a token can't be divided evenly among {}",
+                    counted(*groups, "group")
+                ),
                 "use a number of groups that divides `EXPERTS` and `TOP_K`".into(),
             ),
             Self::KeptHere { name } => (

@@ -5,7 +5,9 @@ use crate::finding::{Dimension, RealOperand, RealSize};
 
 pub(super) fn uneven(task: &str, operation: &str, left: &RealOperand, right: &RealOperand) -> Sentence {
     let help = match left.follows_loop() == right.follows_loop() {
-        true => "choose tiles that end at the same place: the same index, in tensors with the same number of columns",
+        true => {
+            "choose tile sizes that divide rows and columns evenly, or the same index in tensors with the same number of columns"
+        }
         false => {
             "a row tile, a send or a token block has a run-time number of rows, but a matrix has a fixed one: take both sides from the loop, or both from matrices (`x.matmul_t(w)` has the rows of `x`, and a column for each row of `w`)"
         }

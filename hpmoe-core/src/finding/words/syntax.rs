@@ -32,7 +32,7 @@ impl SyntaxFault {
                 ),
             ),
             Self::FlowRouteLater { ranks, route } => (
-                format!("`{route}` is made only below: above it, loops and tensors can use only the tokens of parameters"),
+                format!("`{route}` is made further down: above that line, loops and tensors can use only the tokens of parameters"),
                 format!(
                     "loop over the blocks of a parameter, `x.token_blocks::<N>(r)`, and make tensors with a row for each of its tokens, \
                      `PerRank::tokens::<f32, COLS>({ranks}, x)`; or move this below `let {route} = Route::of::<EXPERTS>(..);`"
