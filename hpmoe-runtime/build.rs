@@ -21,7 +21,7 @@ fn build() -> Result<(), String> {
         &Settings { warnings: false, includes: &[host], macros: &[], effort: Effort::of_library() },
         &out_dir,
     )
-    .map_err(|error| format!("hpmoe runs kernels on this machine's CPU by C++ code of its own: {error}"))?;
+    .map_err(|error| format!("can't build the C++ library that runs kernels on this machine's CPU: {error}"))?;
     let whole = out_dir.join("hpmoe_host.cpp");
     let text = joined(host).map_err(|error| format!("can't read `{}`: {error}", host.display()))?;
     std::fs::write(&whole, text).map_err(|error| format!("can't write `{}`: {error}", whole.display()))?;

@@ -126,8 +126,8 @@ fn unread(checked: &CheckedGraph) -> impl Iterator<Item = String> {
     checked.unread().map(|tensor| {
         let name = &tensor.name;
         format!(
-            "line {}: no call reads `{name}`, which takes memory, and time where it is written: remove it and the calls that \
-             write it, or take it as a `&mut` parameter if it is a result",
+            "line {}: no call reads `{name}`, but it takes memory, and time to write: remove it and the calls that write it, or \
+             take it as a `&mut` parameter if it is a result",
             tensor.span.start().line
         )
     })

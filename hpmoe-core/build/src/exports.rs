@@ -36,7 +36,7 @@ pub(crate) fn write(Built { units, faulty, .. }: &Built, folder: &Path) -> Resul
         exports.kernels.insert(unit.artifact.symbol.clone(), entry(unit, there(unit, "device")).to_string());
     }
     let faults = exports.faulty.iter().map(|kernel| {
-        format!("kernel `{kernel}` has faults, which `#[megakernel]` shows, so that it can't be exported")
+        format!("kernel `{kernel}` can't be exported, because it has faults; `#[megakernel]` shows them")
     });
     let faults = quote!(faults [#(#faults)*]);
     let kernels: String = exports.kernels.values().map(|kernel| format!("    {kernel}\n")).collect();

@@ -156,7 +156,7 @@ impl Build {
                 if !build.replaced.is_empty() {
                     println!(
                         "cargo::warning=kernel `{kernel}` is built with {}, as `{file}` says; a value that the build sets \
-                         wins over it",
+                         takes precedence over `{file}`",
                         build.replaced_text()
                     );
                 }

@@ -78,7 +78,7 @@ impl OperatorFiles {
                 task: Some(task.name.clone()),
                 text: format!(
                     "can't read `{}`, the file of the external operator of `{}`: {problem} [HP20]\n\
-                     help: give its path relative to the folder of Cargo.toml; `hpmoe emit FILE.rs --task {}` prints a start for it",
+                     help: give its path relative to the folder of Cargo.toml; `hpmoe emit FILE.rs --task {}` prints a skeleton of it",
                     external.file, task.name, task.name
                 ),
             }),

@@ -26,10 +26,10 @@ pub(crate) fn refused(unit: &Unit, source: &Path, compiler: &str, said: &str) ->
         })
     });
     let (operator, problem) = match (of_lines(true), call) {
-        (Some(operator), _) => (operator, "is refused"),
+        (Some(operator), _) => (operator, "does not compile"),
         (None, Some(operator)) if !declares(operator) => (operator, "has no such function"),
-        (None, Some(operator)) => (operator, "has a function that doesn't take what the task gives"),
-        (None, None) => (of_lines(false)?, "is refused"),
+        (None, Some(operator)) => (operator, "has a function that doesn't take the task's arguments"),
+        (None, None) => (of_lines(false)?, "does not compile"),
     };
     // One of them may be what the compiler didn't find.
     unit.operators.iter().flat_map(|operator| &operator.missing).for_each(|place| watch::missing(place));
@@ -37,7 +37,7 @@ pub(crate) fn refused(unit: &Unit, source: &Path, compiler: &str, said: &str) ->
     Some(Fault {
         task: Some(task.clone()),
         text: format!(
-            "`{file}`, where the task `{task}` has its external operator `{function}`, {problem}: {} [HP20]\n`{compiler}` says:\n{}\n\
+            "`{file}`, the file of the external operator `{function}` of `{task}`, {problem}: {} [HP20]\n`{compiler}` says:\n{}\n\
              help: the function is declared as\n  {signature}\n`hpmoe emit {} --task {task}` prints the whole contract",
             first_error(said),
             said.trim_end(),

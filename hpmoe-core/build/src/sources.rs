@@ -36,8 +36,8 @@ pub(crate) fn refuse_undeclared(parts: &[KernelGroup], environment: &Overrides) 
     }
     refuse_unknown_overrides(environment, declared.iter().flatten().map(String::as_str)).map_err(|problem| {
         format!(
-            "HPMOE_SET: {problem}\nhelp: it sets constants of all kernels of one `build()`; where the script builds several \
-             times, join them: `kernels([..]).and(kernels([..])).build()`"
+            "HPMOE_SET: {problem}\nhelp: HPMOE_SET sets constants of all kernels of one `build()`; if the script calls `build()` \
+             several times, join the calls: `kernels([..]).and(kernels([..])).build()`"
         )
     })
 }

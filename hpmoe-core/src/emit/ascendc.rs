@@ -53,9 +53,9 @@ impl CodeBytes {
         let all = lines as f64 * CODE_LINE_NS / 1e3;
         (self.loops > holds).then(|| {
             format!(
-                "the code that loops on a {name} core is estimated at {}, and its instruction cache holds {holds}. This is not an \
-                 error: a core that changes between all tasks fetches code again, up to {lines} times {CODE_LINE} B, {all:.1} µs if L2 \
-                 has them; fewer different tasks, or two taskflows instead of one, make it smaller",
+                "the code that loops on a {name} core is estimated at {}, but its instruction cache holds {holds}. This is not an \
+                 error: a core that alternates between all tasks fetches code again, up to {lines} times {CODE_LINE} B, which takes \
+                 {all:.1} µs if it is in L2; fewer different tasks, or two taskflows instead of one, make the code smaller",
                 self.loops
             )
         })

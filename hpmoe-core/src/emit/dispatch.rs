@@ -70,7 +70,7 @@ fn origins(context: &Context<'_>, id: PhaseId) -> Option<Stmt> {
 }
 
 fn origins_of(context: &Context<'_>, phase: &Phase) -> Expr {
-    let origins = phase.origins.expect("who asks has seen that there are some");
+    let origins = phase.origins.expect("the caller has checked that the phase has origins");
     let rows = vec![name("tile").dot("first"), name("tile").dot("rows")];
     whole(context, origins.tensor, origins.write).method("Rows", rows)
 }

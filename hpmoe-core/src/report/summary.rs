@@ -64,7 +64,7 @@ pub fn summary(checked: &CheckedGraph, schedule: &Schedule, kernel: &Ascendc, ra
     if sizes.chunks_at_most.is_some() {
         let counts: Vec<String> = sizes.chunk_counts().map(|chunks| chunks.to_string()).collect();
         let (counts, buffers) = (counts.join(", "), sizes.buffers());
-        let _ = writeln!(text, "  chunks        the least of {counts} that fits, {buffers} in memory at a time");
+        let _ = writeln!(text, "  chunks        the smallest of {counts} that fits, {buffers} in memory at a time");
     }
     let _ = writeln!(text, "  counters      {} in two sets of {}", memory.counter_bytes, memory.counters);
     let kept = kept(checked);

@@ -29,7 +29,7 @@ impl Expected {
     pub(super) fn check(self) -> Result<(), String> {
         if self.ranks == Some(0) || self.tokens == Some(0) {
             return Err(format!(
-                "{self} are expected: a launch has from 1 to {MAX_RANKS} ranks, each with 1 to `TOKENS` tokens"
+                "the build expects {self}, but a launch has from 1 to {MAX_RANKS} ranks, each with 1 to `TOKENS` tokens"
             ));
         }
         Ok(())

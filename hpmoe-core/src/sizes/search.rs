@@ -279,7 +279,7 @@ impl<'a> Search<'a> {
             None => Ok(self.expected.ranks_for(experts)),
             Some(ranks) if (1..=MAX_RANKS).contains(&ranks) => Ok(ranks),
             Some(ranks) => Err(format!(
-                "kernel `{}` can't be launched on {ranks} ranks: name a number from 1 to {MAX_RANKS}",
+                "kernel `{}` can't be launched on {ranks} ranks: choose from 1 to {MAX_RANKS} ranks",
                 self.name
             )),
         }

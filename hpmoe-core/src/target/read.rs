@@ -31,7 +31,7 @@ impl Target {
                     name.as_ref().clone_into(&mut target.name);
                     // It stands in notes and in the files of tuned schedules.
                     if name.chars().any(|c| c.is_control() || c == '"' || c == '\\') {
-                        let text = "`name` has no quotes, backslashes or line breaks".to_owned();
+                        let text = "`name` must not have quotes, backslashes or line breaks".to_owned();
                         faults.push(FileFault { line, text });
                     }
                 }
@@ -47,9 +47,9 @@ impl Target {
                         }
                     }
                 }
-                _ if section == "name" => faults.push(FileFault { line, text: "`name` is a string".to_owned() }),
+                _ if section == "name" => faults.push(FileFault { line, text: "`name` must be a string".to_owned() }),
                 _ if KEYS.iter().any(|key| key.section == section) => {
-                    faults.push(FileFault { line, text: format!("`{section}` is a section") });
+                    faults.push(FileFault { line, text: format!("`{section}` must be a section") });
                 }
                 _ => faults.push(FileFault { line, text: format!("unknown key `{section}`") }),
             }
@@ -73,7 +73,7 @@ impl Target {
                 Some(number) => (key.set)(&mut target, number),
                 None => {
                     let (range, value) = (key.range.words(), &text[value.span()]);
-                    faults.push(FileFault { line, text: format!("`{name}` is {range}, not `{value}`") });
+                    faults.push(FileFault { line, text: format!("`{name}` must be {range}, not `{value}`") });
                 }
             }
             let comment = lines.comment(line);
@@ -154,12 +154,12 @@ mod tests {
             faults(&text),
             [
                 "line 6: `cores.clock_ghz` is missing",
-                "line 8: `cores.aiv` is a whole number from 1 to 1024, not `-1`",
+                "line 8: `cores.aiv` must be a whole number from 1 to 1024, not `-1`",
                 "line 9: unknown key `cores.clock_mhz`: is `cores.clock_ghz` meant?",
                 "line 16: unknown key `wings`",
-                "line 27: `memory.l2_mib` is a whole number from 1 to 1000000, not `19.2`",
-                "line 56: `launch.kernel_us` is a number from 0 to 10000, not `\"6.5\"`",
-                "line 68: `fitted.gemm_fused_efficiency` is a number from 0.001 to 1, not `1.5`",
+                "line 27: `memory.l2_mib` must be a whole number from 1 to 1000000, not `19.2`",
+                "line 56: `launch.kernel_us` must be a number from 0 to 10000, not `\"6.5\"`",
+                "line 68: `fitted.gemm_fused_efficiency` must be a number from 0.001 to 1, not `1.5`",
             ]
         );
     }
@@ -170,7 +170,7 @@ mod tests {
         assert_eq!(faults("[cores]\naic = 1\naic = 2\n").len(), 1);
         assert_eq!(
             faults(&ASCEND_A3.replace("ascend-a3", "a \\\"3\\\""))[0],
-            "line 4: `name` has no quotes, backslashes or line breaks"
+            "line 4: `name` must not have quotes, backslashes or line breaks"
         );
         assert!(faults("").contains(&"line 1: `name` is missing".to_owned()));
     }

@@ -62,7 +62,7 @@ impl Target {
         let place = place.ok_or_else(|| fault(format!("no target has a constant `{name}`{}", hint(name))))?;
         let key = &KEYS[place];
         let number = value.parse().ok().filter(|&number| key.range.holds(number));
-        let number = number.ok_or_else(|| fault(format!("`{name}` is {}, not `{value}`", key.range.words())))?;
+        let number = number.ok_or_else(|| fault(format!("`{name}` must be {}, not `{value}`", key.range.words())))?;
         (key.set)(self, number);
         self.constants[place].provenance = Provenance::Given;
         Ok(())

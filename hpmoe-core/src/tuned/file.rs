@@ -66,7 +66,9 @@ impl Tuned {
                 ("tuned", DeValue::Array(kernels)) => {
                     tuned.kernels.extend(kernels.iter().filter_map(|kernel| reader.kernel(kernel)));
                 }
-                (other, _) => reader.fault(key, format!("unknown key `{other}`: there are only `[[tuned]]`")),
+                (other, _) => {
+                    reader.fault(key, format!("unknown key `{other}`: a file of schedules has only `[[tuned]]`"))
+                }
             }
         }
         without_faults(tuned, reader.faults)
@@ -93,7 +95,7 @@ impl FileReader<'_> {
     fn kernel(&mut self, value: &Spanned<DeValue<'_>>) -> Option<TunedKernel> {
         let before = self.faults.len();
         let DeValue::Table(table) = value.get_ref() else {
-            self.fault(value, "`tuned` is a list of tables".to_owned());
+            self.fault(value, "`tuned` must be a list of tables".to_owned());
             return None;
         };
         let (mut kernel, mut target, mut cores) = (None, None, None);
@@ -117,7 +119,7 @@ impl FileReader<'_> {
                 ("choices", DeValue::Table(flows)) => {
                     for (flow, value) in flows {
                         let DeValue::Table(table) = value.get_ref() else {
-                            self.fault(flow, format!("`choices.{}` is a table", flow.get_ref()));
+                            self.fault(flow, format!("`choices.{}` must be a table", flow.get_ref()));
                             continue;
                         };
                         let choices = self.choices(table);
@@ -125,7 +127,7 @@ impl FileReader<'_> {
                     }
                 }
                 ("kernel" | "target" | "note" | "matrix_cores" | "shape" | "sizes" | "choices", _) => {
-                    self.fault(key, format!("`{}` is of another type", key.get_ref()));
+                    self.fault(key, format!("`{}` has a value of the wrong type", key.get_ref()));
                 }
                 (other, _) => self.fault(key, format!("unknown key `{other}`")),
             }
@@ -169,7 +171,7 @@ impl FileReader<'_> {
             _ => None,
         };
         if number.is_none() {
-            self.fault(key, format!("`{}` is a whole number", key.get_ref().as_ref()));
+            self.fault(key, format!("`{}` must be a whole number", key.get_ref().as_ref()));
         }
         number
     }
@@ -179,7 +181,7 @@ impl fmt::Display for Tuned {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(
             "# Schedules found by `hpmoe tune`. The build script takes the one for its kernel, constants and target; without\n\
-             # one it takes the default. TOKENS stands for all numbers down to half of the next power of two.\n",
+             # one it takes the default. TOKENS stands for all numbers with the same next power of two.\n",
         )?;
         self.kernels.iter().try_for_each(|kernel| write!(f, "\n{kernel}"))
     }
@@ -241,7 +243,7 @@ mod tests {
         let faults = Tuned::read(&text.replace("\"always\"", "2").replace("join = false", "join = [1]")).unwrap_err();
         let texts: Vec<&str> = faults.iter().map(|fault| fault.text.as_str()).collect();
         let expected = [
-            "`by_arrival` is `2`: it may be `never`, `whole_experts` or `always`",
+            "`by_arrival` is `2`, but must be `never`, `whole_experts` or `always`",
             "`join` must be a word, a number, `true` or `false`",
         ];
         assert_eq!(texts, expected);

@@ -170,7 +170,7 @@ impl Parse for Expansion {
                     let (at, text) = (range(input)?, input.parse::<LitStr>()?.value());
                     expansion.faults.push(PlacedFault { at, text });
                 }
-                other => return Err(syn::Error::new(kind.span(), format!("`{other}` is not known"))),
+                other => return Err(syn::Error::new(kind.span(), format!("unknown kind of entry `{other}`"))),
             }
             input.parse::<Token![;]>()?;
         }

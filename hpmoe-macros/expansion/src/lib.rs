@@ -125,15 +125,15 @@ fn look_up(module: &ItemMod, script: &BuildScript, read: Read<'_>) -> Result<Exp
     if let Some(text) = read(&folder.join(expansion::file(module))) {
         return syn::parse_str(&text).map_err(|error| {
             format!(
-                "kernel `{name}`: what the build script wrote can't be read: {error} [HP17]\nhelp: let `hpmoe-build` and \
-                 `hpmoe-runtime` have the same version"
+                "kernel `{name}`: the file that the build script wrote can't be read: {error} [HP17]\nhelp: use the same version of \
+                 `hpmoe-build` and `hpmoe-runtime`"
             )
         });
     }
     Err(match read(&folder.join(expansion::latest_file(module))) {
         Some(source) => format!(
             "kernel `{name}` is stale: the build from `{}` does not match this module [HP17]\nhelp: let the build script name the \
-             file that holds this module, and give each kernel of a package a name of its own",
+             file that holds this module, and give each kernel of a package a unique name",
             source.trim()
         ),
         None => format!("kernel `{name}` was not built [HP17]\n{help}"),

@@ -346,7 +346,11 @@ fn an_operator_for_devices_is_not_given_to_the_host() {
     // The device build compiles the header. Here the host's compiler does so and refuses it: the fault is the operator's.
     package.build().unwrap();
     let fault = package.text(".fault");
-    assert!(fault.starts_with("@sum\n`ops/sum.h`, where the task `sum`") && fault.contains("for devices"), "{fault}");
+    assert!(
+        fault.starts_with("@sum\n`ops/sum.h`, the file of the external operator `sum` of `sum`")
+            && fault.contains("for devices"),
+        "{fault}"
+    );
     fs::write(package.path("ops/zeros.h"), ZEROS).unwrap();
     package.build().unwrap();
     assert!(package.made(".fault").is_none() && package.made(".device").is_some());
@@ -365,15 +369,18 @@ fn what_is_wrong_with_an_operator_is_told_at_its_task() {
     let declared = "HPMOE_INLINE void sum(const hpmoe::View<bfloat16_t> &slots, const hpmoe::View<float> &weights, const \
         hpmoe::View<float> &y)";
     for (operator, problem) in [
-        (OPERATOR.replace("hpmoe::View<bfloat16_t> &,", "hpmoe::View<float> &,"), "doesn't take what the task gives: "),
-        (OPERATOR.replace("const hpmoe::View<float> &, ", ""), "doesn't take what the task gives: "),
+        (
+            OPERATOR.replace("hpmoe::View<bfloat16_t> &,", "hpmoe::View<float> &,"),
+            "doesn't take the task's arguments: ",
+        ),
+        (OPERATOR.replace("const hpmoe::View<float> &, ", ""), "doesn't take the task's arguments: "),
         (OPERATOR.replace("void sum(", "void total("), "has no such function: "),
-        (OPERATOR.replace("Zeros(y)", "Ones(y)"), "is refused: "),
-        (OPERATOR.replace("zeros.h", "nothing.h"), "is refused: "),
+        (OPERATOR.replace("Zeros(y)", "Ones(y)"), "does not compile: "),
+        (OPERATOR.replace("zeros.h", "nothing.h"), "does not compile: "),
     ] {
         let fault = fault(&operator);
         let first = fault.lines().nth(1).unwrap();
-        assert!(first.contains("`ops/sum.h`, where the task `sum` has its external operator `sum`"), "{fault}");
+        assert!(first.contains("`ops/sum.h`, the file of the external operator `sum` of `sum`"), "{fault}");
         assert!(first.contains(problem) && fault.contains(declared), "{problem}: {fault}");
     }
     fs::remove_file(package.path("ops/sum.h")).unwrap();

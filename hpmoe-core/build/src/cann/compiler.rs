@@ -91,7 +91,7 @@ impl DeviceCompiler {
                 Refusal::Store(problem) => return problem,
             };
             let (first, source) = (first_error(&said), source.display());
-            format!("`{}` refused `{source}`: {first}\nIt says ({}):\n{said}", program.display(), self.toolkit)
+            format!("`{}` refused `{source}`: {first}\nIts output ({}):\n{said}", program.display(), self.toolkit)
         })
     }
 

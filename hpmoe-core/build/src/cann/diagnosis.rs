@@ -44,7 +44,7 @@ pub(super) fn of_object(unit: &Unit, toolkit: &str, fault: &str) -> String {
 
 fn help() -> String {
     format!(
-        "help: kernels use nothing that the headers of CANN {} don't all have, so this is a fault of hpmoe or a difference of the installed \
+        "help: kernels use only what the headers of CANN {} all have, so this is a fault of hpmoe or a difference in the installed \
          version: please report it; HPMOE_DEVICE=off builds for this machine's CPU only",
         hpmoe_kernels::CANN_VERSIONS.join(", ")
     )

@@ -108,8 +108,8 @@ fn version(home: &Path) -> Result<(PathBuf, String), String> {
         }
     }
     Err(format!(
-        "`{}` is not a CANN toolkit for {ARCH}: none of {} says its version; name the toolkit's folder in {VARIABLE}, by its \
-         set_env.sh",
+        "`{}` is not a CANN toolkit for {ARCH}: none of {} says its version; run the toolkit's set_env.sh, which sets {VARIABLE} \
+         to its folder",
         home.display(),
         listed(&files.map(|(file, _)| file))
     ))

@@ -26,7 +26,7 @@ impl Choice {
 
     pub(super) fn set(&self, choices: &mut Choices, value: &str) -> Result<(), String> {
         let Self { key, limits, .. } = self;
-        let refusal = || format!("`{key}` is `{value}`: it may be {}", (self.known)(*limits));
+        let refusal = || format!("`{key}` is `{value}`, but must be {}", (self.known)(*limits));
         (self.set)(choices, value, *limits).then_some(()).ok_or_else(refusal)
     }
 }

@@ -25,7 +25,7 @@ impl Choices {
     pub fn set(&mut self, key: &str, value: &str) -> Result<(), String> {
         let choice = CHOICES.iter().find(|choice| choice.key == key).ok_or_else(|| {
             let known = CHOICES.map(|choice| choice.key).join("`, `");
-            format!("there is no choice `{key}`: there are `{known}`")
+            format!("there is no choice `{key}`: the choices are `{known}`")
         })?;
         choice.set(self, value)
     }
@@ -74,11 +74,11 @@ mod tests {
     fn what_is_not_a_choice_is_named() {
         let refusal = |text| Choices::read(text).unwrap_err();
         assert!(refusal("bands=2").contains("no choice `bands`"));
-        assert_eq!(refusal("put_band=0"), "`put_band` is `0`: it may be `auto` or 1 to 4096");
+        assert_eq!(refusal("put_band=0"), "`put_band` is `0`, but must be `auto` or 1 to 4096");
         assert!(refusal("put_band=x").contains("1 to 4096"));
-        assert_eq!(refusal("put_cores=0"), "`put_cores` is `0`: it may be `auto` or 1 to 1024");
-        assert_eq!(refusal("join=1"), "`join` is `1`: it may be `true` or `false`");
-        assert_eq!(refusal("by_arrival=2"), "`by_arrival` is `2`: it may be `never`, `whole_experts` or `always`");
+        assert_eq!(refusal("put_cores=0"), "`put_cores` is `0`, but must be `auto` or 1 to 1024");
+        assert_eq!(refusal("join=1"), "`join` is `1`, but must be `true` or `false`");
+        assert_eq!(refusal("by_arrival=2"), "`by_arrival` is `2`, but must be `never`, `whole_experts` or `always`");
         assert!(refusal("put_band").contains("not `key=value`"));
     }
 

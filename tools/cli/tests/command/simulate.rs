@@ -210,7 +210,7 @@ fn what_was_tuned_is_simulated_unless_refused() {
 fn bad_input_is_told_in_a_line() {
     for (more, said) in [
         (["--constant", "sync.tile_overhed_ns=1"], "is `sync.tile_overhead_ns` meant?"),
-        (["--constant", "cores.aic=0.5"], "`cores.aic` is a whole number from 1 to 1024, not `0.5`"),
+        (["--constant", "cores.aic=0.5"], "`cores.aic` must be a whole number from 1 to 1024, not `0.5`"),
         (["--target", "nowhere.toml"], "neither built in"),
         (["--routing", "zipf:-1"], "an exponent, zero or above"),
         (["--choices", "by_laod=0"], "there is no choice `by_laod`"),
