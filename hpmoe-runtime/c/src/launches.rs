@@ -113,9 +113,7 @@ impl Launches {
     fn missing_fixed(&self, number: HpmoeFixed) -> Failure {
         let why = match number {
             0 => "0 is none",
-            number if number <= self.made => {
-                "it has been freed, or its group has, or it is a launch that was not fixed"
-            }
+            number if number <= self.made => "it has been freed, or its group has, or it comes from hpmoe_enqueue",
             _ => "this library has never made it",
         };
         Failure::invalid(format!("there is no fixed launch {number}: {why}; pass a handle from hpmoe_fix"))

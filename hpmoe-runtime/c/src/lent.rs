@@ -109,7 +109,7 @@ fn in_one_memory(parts: &[Part]) -> Result<(), Failure> {
         Some(other) => {
             let (on, off) = if first.on_npu { (first, other) } else { (other, first) };
             Err(Failure::invalid(format!(
-                "{} lies in the memory of an NPU, and that of rank {} in this machine's: pass all parts of an argument in one kind of memory",
+                "{} lies in the memory of an NPU, but its part of rank {} lies in this machine's memory: pass all parts of an argument in one kind of memory",
                 on.name(),
                 off.rank
             )))

@@ -40,7 +40,7 @@ impl Library {
     /// The name is null, or a string that ends with a zero byte.
     pub(crate) unsafe fn kernel(&self, name: *const c_char) -> Result<&'static Kernel, Failure> {
         if name.is_null() {
-            return Err(Failure::invalid("the name of the taskflow is null: pass one of hpmoe_describe()"));
+            return Err(Failure::invalid("the name of the taskflow is null: pass a name that hpmoe_describe() lists"));
         }
         // SAFETY: a string, by the contract of this function.
         let name = unsafe { CStr::from_ptr(name) }.to_string_lossy();

@@ -63,7 +63,7 @@ pub(crate) fn to_copy(parts: &[Part]) -> Result<Vec<(usize, String)>, Failure> {
     if let Some(part) = parts.iter().find(|part| part.start().checked_add(part.bytes).is_none()) {
         let (name, address, bytes) = (part.name(), part.start(), part.bytes);
         return Err(Failure::invalid(format!(
-            "{name} can't be {bytes} bytes at address {address:#x}: check its number of rows"
+            "{name} has {bytes} bytes at address {address:#x}, which end beyond any memory: check its number of rows"
         )));
     }
     let mut copies = Vec::new();
@@ -135,7 +135,7 @@ impl PartCopy {
         lines.try_reserve_exact(count).map_err(|_| {
             let (name, bytes) = (part.name(), part.bytes);
             Failure::invalid(format!(
-                "there is no memory for a copy of {name} ({bytes} bytes): start it at a multiple of 64"
+                "there is no memory for a copy of {name} ({bytes} bytes): let it start at a multiple of 64, so that no copy is needed"
             ))
         })?;
         lines.resize(count, Line([0; RawPart::ALIGNMENT]));
@@ -187,7 +187,7 @@ impl InUse {
         if let Some(part) = parts().find(used) {
             let name = part.name();
             return Err(Failure::invalid(format!(
-                "{name} lies in memory that a launch of another thread uses, and one of them writes it: wait for that launch"
+                "{name} lies in memory that a launch of another thread uses, and one of the two launches writes it: wait for that launch"
             )));
         }
         let own: Vec<_> = parts().map(|part| (part.start(), part.end(), part.writable)).collect();

@@ -46,7 +46,7 @@ pub(crate) unsafe fn route_ids(
         let HpmoeTensor { data, rows, columns, element, device } = *part;
         if on_npu(device, || format!("the ids of {rank}"))? {
             return Err(Failure::invalid(format!(
-                "the ids of {rank} lie in the memory of an NPU, but the host makes the route of them: pass a copy in this machine's memory"
+                "the ids of {rank} lie in the memory of an NPU, but the host makes the route from them: pass a copy in this machine's memory"
             )));
         }
         if !matches!(element, HPMOE_I32 | HPMOE_I64) {
@@ -56,7 +56,7 @@ pub(crate) unsafe fn route_ids(
         if columns as usize != tables.top_k {
             let (kernel, top_k) = (tables.name, tables.top_k);
             return Err(Failure::invalid(format!(
-                "the ids of {rank} have {columns} columns, but {kernel} was built with TOP_K = {top_k}: pass that many for each token"
+                "the ids of {rank} have {columns} columns, but {kernel} was built with TOP_K = {top_k}: pass {top_k} ids for each token"
             )));
         }
         if rows > tables.tokens as u64 {
@@ -110,7 +110,7 @@ pub(crate) fn part(
     let on_npu = on_npu(device, || format!("`{name}` of {rank}"))?;
     if (element, columns) != (number(table.element), table.columns) {
         return Err(Failure::invalid(format!(
-            "`{name}` of {rank} has {columns} columns of {}, but {} takes {} columns of {}: pass that",
+            "`{name}` of {rank} has {columns} columns of {}, but {} takes {} columns of {}: pass such a tensor",
             element_name(element),
             tables.name,
             table.columns,
@@ -121,7 +121,7 @@ pub(crate) fn part(
     let (count, rows) = match table.row_kind {
         RowKind::Expert(height) if rows % height as usize != 0 => {
             return Err(Failure::invalid(format!(
-                "`{name}` of {rank} has {rows} rows, which are not whole experts of {height} rows each: pass those of all experts of the rank"
+                "`{name}` of {rank} has {rows} rows, which are not whole experts of {height} rows each: pass the rows of all experts of the rank"
             )));
         }
         RowKind::Expert(height) => (rows / height as usize, rows),
@@ -130,8 +130,11 @@ pub(crate) fn part(
         RowKind::Token | RowKind::Slot | RowKind::Matrix(_) | RowKind::Routed => (rows, rows),
     };
     let bytes = rows.checked_mul(table.columns as usize * table.element.bytes());
-    let bytes = bytes
-        .ok_or_else(|| Failure::invalid(format!("`{name}` of {rank} can't have {rows} rows: check the number")))?;
+    let bytes = bytes.ok_or_else(|| {
+        Failure::invalid(format!(
+            "`{name}` of {rank} can't have {rows} rows, more than any memory holds: check the number"
+        ))
+    })?;
     if data.is_null() && bytes > 0 {
         return Err(Failure::invalid(format!("`{name}` of {rank} is null, but has {rows} rows: pass its address")));
     }
@@ -148,7 +151,7 @@ fn on_npu(device: HpmoeDevice, what: impl Fn() -> String) -> Result<bool, Failur
         _ => {
             let what = what();
             Err(Failure::invalid(format!(
-                "there is no device {device} for {what} to lie in: use HPMOE_CPU (0) or HPMOE_NPU (1)"
+                "{what} can't be on device {device}, which does not exist: use HPMOE_CPU (0) or HPMOE_NPU (1)"
             )))
         }
     }
@@ -161,7 +164,7 @@ fn at_least(name: &str, rank: Rank, rows: usize, needed: Option<usize>) -> Resul
     match rows >= needed {
         true => Ok((needed, needed)),
         false => Err(Failure::invalid(format!(
-            "`{name}` of {rank} has room for {rows} rows, but the route brings {needed}: make room for the rows that hpmoe_memory returns"
+            "`{name}` of {rank} has room for {rows} rows, but the route needs {needed}: make room for the rows that hpmoe_memory returns"
         ))),
     }
 }

@@ -72,7 +72,7 @@ pub(crate) unsafe fn place(
     let share = count(experts).div_ceil(ep.count());
     let spare = count(places).checked_sub(share).ok_or_else(|| {
         Failure::invalid(format!(
-            "{places} places of each of {ranks} ranks are too few for {experts} experts: give each rank {share} at least"
+            "{places} places on each of {ranks} ranks are too few for {experts} experts: give each rank at least {share} places"
         ))
     })?;
     // SAFETY: the caller's array.

@@ -52,7 +52,7 @@ pub enum BootstrapError {
     },
     /// The file for the secret can't be read, or contains no valid secret.
     #[error(
-        "there is no secret in {file} ({why}): write one there, or name another file (by HPMOE_SECRET_FILE if that names it)"
+        "there is no secret in {file} ({why}): write a secret to it, or name another file (in HPMOE_SECRET_FILE if that is set)"
     )]
     SecretFile {
         /// Name of the file.

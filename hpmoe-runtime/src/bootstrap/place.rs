@@ -144,7 +144,7 @@ impl Place {
     pub(super) const fn elsewhere(&self) -> &'static str {
         match self.origin {
             Origin::Variables if self.file.is_some() => {
-                "remove the file that HPMOE_ADDRESS_FILE names if it is left of another job, or name another one, for all ranks"
+                "remove the file that HPMOE_ADDRESS_FILE names if it is left from another job, or name another one, for all ranks"
             }
             _ => self.other_port(),
         }

@@ -204,7 +204,7 @@ mod tests {
         let absent = said(&folder.path().join("a\u{1b}[2Jb"));
         assert!(
             absent.contains(r"a\u{1b}[2Jb (No such file")
-                && absent.ends_with("or name another file (by HPMOE_SECRET_FILE if that names it)"),
+                && absent.ends_with("or name another file (in HPMOE_SECRET_FILE if that is set)"),
             "{absent}"
         );
         assert!(said(folder.path()).contains("Is a directory"));

@@ -70,20 +70,20 @@ fn fits_rows(
         (RowKind::Received | RowKind::Once, LaunchRoute::Kernel(_)) => (
             "rows",
             asked,
-            "where the kernel makes the route there is room for",
-            "make it with PerRank::with_room, for the rows that each rank has room for",
+            "a kernel that makes its route has room for",
+            "make the tensor with PerRank::with_room, for the rows that each rank has room for",
         ),
         (RowKind::Routed, _) => (
             "words",
             asked,
-            "this group's ranks, experts and tokens ask for",
-            "make it with PerRank::routed for the tokens of this launch, or pass what a launch of the same tokens has kept",
+            "this group's ranks, experts and tokens need",
+            "make the tensor with PerRank::routed for the tokens of this launch, or pass the route that a launch of the same tokens has kept",
         ),
         (_, LaunchRoute::Kernel(_)) => {
-            ("rows", asked, "the tokens of this launch ask for", "give all tensors with rows of tokens the same tokens")
+            ("rows", asked, "the tokens of this launch need", "give all tensors with rows of tokens the same tokens")
         }
         (_, LaunchRoute::Host(_)) => {
-            ("rows", asked, "the route asks for", "give it the rows of the tokens that the route was made from")
+            ("rows", asked, "the route needs", "give it the rows of the tokens that the route was made from")
         }
     };
     match got == wanted {

@@ -132,12 +132,12 @@ fn tokens_of_a_rank() {
 fn rows() {
     refused(
         Case { x: tokens(&[3, 2]), ..case() },
-        "`x` of rank 1 has 2 rows, but the route asks for 1: give it the rows of the tokens that the route was made \
+        "`x` of rank 1 has 2 rows, but the route needs 1: give it the rows of the tokens that the route was made \
          from",
     );
     refused(
         Case { y: tokens(&[0, 1]), ..case() },
-        "`y` of rank 0 has 0 rows, but the route asks for 3: give it the rows of the tokens that the route was made \
+        "`y` of rank 0 has 0 rows, but the route needs 3: give it the rows of the tokens that the route was made \
          from",
     );
     refused(
@@ -239,7 +239,7 @@ fn a_part_starts_on_a_line() {
     let refused = check([at(0), at(32)]).unwrap_err();
     let address = at(32).addr();
     let text = format!(
-        "`y` of rank 1 starts at address {address:#x}, but parts start at multiples of 64 bytes: copy it to one"
+        "`y` of rank 1 starts at address {address:#x}, but parts start at multiples of 64 bytes: copy it to such an address"
     );
     assert_eq!(refused, text);
 }

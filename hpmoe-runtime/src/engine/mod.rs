@@ -78,7 +78,7 @@ impl OpenShmem {
         // If Open MPI is opened while the program runs, it treats all memory below itself as variables of the program, and expects them at the
         // same addresses in all processes.
         if read_to_string(PERSONALITY).is_ok_and(|flags| !has_fixed_addresses(&flags)) {
-            let what = "OpenSHMEM needs the same addresses in all processes, and those of this one are random: start it by `oshrun … setarch --addr-no-randomize PROGRAM`";
+            let what = "OpenSHMEM needs the same addresses in all processes, but this process has random addresses: start it with `oshrun … setarch --addr-no-randomize PROGRAM`";
             return Err(BootstrapError::Failed(what.to_owned()));
         }
         calls::set_unless_set(&SETTINGS);

@@ -147,7 +147,7 @@ pub enum ArgumentError {
     },
     /// A part of a tensor does not start at a multiple of the required alignment.
     #[error(
-        "`{tensor}` of rank {rank} starts at address {address:#x}, but parts start at multiples of {alignment} bytes: copy it to one"
+        "`{tensor}` of rank {rank} starts at address {address:#x}, but parts start at multiples of {alignment} bytes: copy it to such an address"
     )]
     Alignment {
         /// Name of the tensor in the taskflow.

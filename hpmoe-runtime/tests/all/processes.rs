@@ -149,7 +149,7 @@ fn an_engine_that_is_not_known_or_cannot_run_is_told() {
     assert!(
         said("mpi").contains("HPMOE_ENGINE is `mpi`, but should be `openshmem`, or unset for processes of one machine")
     );
-    assert!(said("openshmem").contains("start it by `oshrun … setarch --addr-no-randomize PROGRAM`"));
+    assert!(said("openshmem").contains("start it with `oshrun … setarch --addr-no-randomize PROGRAM`"));
 }
 
 #[test]

@@ -308,9 +308,9 @@ fn refused() {
     assert!(text.contains("which is not memory of an NPU"), "{text}");
     drop(short);
     let text = said(0, &|part| part.data = part.data.wrapping_byte_add(32));
-    assert!(text.contains("but parts start at multiples of 64 bytes: copy it to one"), "{text}");
+    assert!(text.contains("but parts start at multiples of 64 bytes: copy it to such an address"), "{text}");
     let text = said(1, &|part| (part.device, part.data) = (HPMOE_CPU, line.cast()));
-    let mixed = "`x` of rank 0 lies in the memory of an NPU, and that of rank 1 in this machine's: pass all parts of an argument in one kind of memory";
+    let mixed = "`x` of rank 0 lies in the memory of an NPU, but its part of rank 1 lies in this machine's memory: pass all parts of an argument in one kind of memory";
     assert_eq!(text, mixed);
     let text = said(10, &|part| part.data = fitting[0].data);
     assert_eq!(text, "`y` of rank 0 is written and shares memory with `x` of rank 0: give it memory of its own");
@@ -514,7 +514,7 @@ fn fixed() {
     assert_eq!((hpmoe_fixed_free(number), error()), good);
     assert_eq!(replay(number, &parts, &streams).0, HPMOE_INVALID);
     let said = format!(
-        "there is no fixed launch {number}: it has been freed, or its group has, or it is a launch that was not fixed; pass a handle from hpmoe_fix"
+        "there is no fixed launch {number}: it has been freed, or its group has, or it comes from hpmoe_enqueue; pass a handle from hpmoe_fix"
     );
     assert_eq!(error(), said);
     // A launch that is freed with its group while it runs.

@@ -1041,10 +1041,9 @@ fn an_npu_that_fails_is_told_with_what_all_cores_did() {
 #[test]
 fn a_kernel_that_cann_takes_for_another_one_is_refused() {
     let refused = |told: &str, said: &str| run("refused kernel", &[("HPMOE_STANDIN_KERNEL", told), (SAID, said)]);
-    let vector =
-        "CANN loads ffn::forward as a kernel of type 2 instead of 3 (both kinds of core): build it with another CANN";
+    let vector = "CANN loads ffn::forward as a kernel of type 2 instead of 3 (both kinds of core): build it with another version of CANN";
     refused("2", vector);
-    let even = "CANN starts ffn::forward with 1 matrix to 1 vector cores instead of 1 to 2: build it with another CANN";
+    let even = "CANN starts ffn::forward with 1 matrix to 1 vector cores instead of 1 to 2: build it with another version of CANN";
     refused("3,1:1", even);
     // Before 9.1, the library does not report this.
     run("bits", &[("HPMOE_STANDIN_KERNEL", "3,0:0")]);

@@ -74,7 +74,10 @@ fn memory_of_an_npu_is_not_copied_and_is_not_the_hosts() {
 
 #[test]
 fn a_part_ends_in_memory() {
-    let said = format!("`x` of rank 0 can't be 64 bytes at address {:#x}: check its number of rows", usize::MAX - 63);
+    let said = format!(
+        "`x` of rank 0 has 64 bytes at address {:#x}, which end beyond any memory: check its number of rows",
+        usize::MAX - 63
+    );
     assert_eq!(refused(&[read("x", usize::MAX - 63, 64)]), Failure::invalid(said));
 }
 
@@ -111,7 +114,7 @@ fn two_launches_do_not_write_the_same() {
     assert_eq!(
         refused,
         Failure::invalid(
-            "`z` of rank 0 lies in memory that a launch of another thread uses, and one of them writes it: wait for that launch"
+            "`z` of rank 0 lies in memory that a launch of another thread uses, and one of the two launches writes it: wait for that launch"
         )
     );
     assert!(InUse::begin(&[read("z", (1 << 40) + 100, 4)]).is_err());

@@ -20,7 +20,7 @@ pub enum NpuError {
     },
     /// The library lacks a call.
     #[error(
-        "`{library}` lacks a call that launches need ({cause}): it is older than CANN 8.5, so install that or a later one"
+        "`{library}` lacks a call that launches need ({cause}): it is older than CANN 8.5, so install 8.5 or later"
     )]
     OldLibrary {
         /// The library that can't be used.
@@ -110,7 +110,7 @@ pub enum NpuError {
     },
     /// CANN gave no handle by which other processes can open the memory.
     #[error(
-        "the memory of NPU {device} got no fabric handle ({cause}): in a container, the driver must be that of the host, and the container must have rights to the NPU's devices (--privileged); without, run all ranks in one process"
+        "the memory of NPU {device} got no fabric handle ({cause}): in a container, the driver must be that of the host, and the container must have rights to the NPU's devices (--privileged); if it can't have them, run all ranks in one process"
     )]
     Export {
         /// The NPU's number in this process.
@@ -168,7 +168,7 @@ pub enum NpuError {
     },
     /// CANN reports a kernel type that differs from the one that the build checked.
     #[error(
-        "CANN loads {kernel} as a kernel of type {found} instead of {wanted} (both kinds of core): build it with another CANN"
+        "CANN loads {kernel} as a kernel of type {found} instead of {wanted} (both kinds of core): build it with another version of CANN"
     )]
     KernelType {
         /// Name of the kernel, `module::taskflow`.
@@ -180,7 +180,7 @@ pub enum NpuError {
     },
     /// CANN would start the kernel with another ratio of cores.
     #[error(
-        "CANN starts {kernel} with {aic} matrix to {aiv} vector cores instead of 1 to 2: build it with another CANN"
+        "CANN starts {kernel} with {aic} matrix to {aiv} vector cores instead of 1 to 2: build it with another version of CANN"
     )]
     Ratio {
         /// Name of the kernel, `module::taskflow`.

@@ -169,10 +169,10 @@ impl Traveller<'_> {
         let (mut bytes, mut filled) = ([0; ANSWER_BYTES], 0);
         while filled < ANSWER_BYTES {
             match patient.read(&mut bytes[filled..]) {
-                Ok(0) => return Err(Failure::Again("it closed the connection instead of an answer".to_owned())),
+                Ok(0) => return Err(Failure::Again("it closed the connection without an answer".to_owned())),
                 Ok(count) => filled += count,
                 Err(error) if error.kind() == ErrorKind::TimedOut => {
-                    return Err(Failure::Again("it took the connection and did not answer".to_owned()));
+                    return Err(Failure::Again("it accepted the connection and did not answer".to_owned()));
                 }
                 Err(error) => return Err(Failure::Again(error.to_string())),
             }

@@ -39,7 +39,7 @@ fn names_of_taskflows() {
     let mut memory = HpmoeMemory::default();
     // SAFETY: no name, and a structure of this function.
     assert_eq!(unsafe { hpmoe_memory(null(), 1, 0, &raw mut memory) }, HPMOE_INVALID);
-    assert_eq!(error(), "the name of the taskflow is null: pass one of hpmoe_describe()");
+    assert_eq!(error(), "the name of the taskflow is null: pass a name that hpmoe_describe() lists");
 }
 
 #[test]
@@ -183,7 +183,7 @@ fn ids() {
     let said = refused(|echo| echo.ids_part.columns = 3);
     assert_eq!(
         said,
-        "the ids of rank 0 have 3 columns, but echo::forward was built with TOP_K = 2: pass that many for each token"
+        "the ids of rank 0 have 3 columns, but echo::forward was built with TOP_K = 2: pass 2 ids for each token"
     );
     let said = refused(|echo| echo.ids_part.rows = 65);
     assert_eq!(
@@ -222,11 +222,18 @@ fn ids() {
 #[test]
 fn tensors() {
     let said = refused(|echo| echo.parts[0].element = HPMOE_F32);
-    assert_eq!(said, "`x` of rank 0 has 48 columns of f32, but echo::forward takes 48 columns of bf16: pass that");
+    assert_eq!(
+        said,
+        "`x` of rank 0 has 48 columns of f32, but echo::forward takes 48 columns of bf16: pass such a tensor"
+    );
     let said = refused(|echo| echo.parts[1].columns = 3);
-    assert_eq!(said, "`weights` of rank 0 has 3 columns of f32, but echo::forward takes 2 columns of f32: pass that");
+    assert_eq!(
+        said,
+        "`weights` of rank 0 has 3 columns of f32, but echo::forward takes 2 columns of f32: pass such a tensor"
+    );
     let said = refused(|echo| echo.parts[2].rows = 4);
-    let text = "`y` of rank 0 has 4 rows, but the route asks for 5: give it the rows of the tokens that the route was made from";
+    let text =
+        "`y` of rank 0 has 4 rows, but the route needs 5: give it the rows of the tokens that the route was made from";
     assert_eq!(said, text);
     let said = refused(|echo| echo.parts[1].data = null_mut());
     assert_eq!(said, "`weights` of rank 0 is null, but has 5 rows: pass its address");
@@ -234,9 +241,9 @@ fn tensors() {
     let text = "`x` lies in the memory of NPUs, but the group runs on the host: use HpmoeOptions.device, or pass a tensor of this machine's memory";
     assert_eq!(said, text);
     let said = refused(|echo| echo.parts[0].device = 9);
-    assert_eq!(said, "there is no device 9 for `x` of rank 0 to lie in: use HPMOE_CPU (0) or HPMOE_NPU (1)");
+    assert_eq!(said, "`x` of rank 0 can't be on device 9, which does not exist: use HPMOE_CPU (0) or HPMOE_NPU (1)");
     let said = refused(|echo| echo.ids_part.device = HPMOE_NPU);
-    let text = "the ids of rank 0 lie in the memory of an NPU, but the host makes the route of them: pass a copy in this machine's memory";
+    let text = "the ids of rank 0 lie in the memory of an NPU, but the host makes the route from them: pass a copy in this machine's memory";
     assert_eq!(said, text);
     let said = refused(|echo| echo.parts[0].rows = u64::MAX / 2);
     assert!(said.starts_with("`x` of rank 0 can't have "), "{said}");
@@ -480,6 +487,7 @@ fn rows_that_are_kept_may_have_room_for_more() {
         );
     }
     assert_eq!(launch([24, 6]).0, HPMOE_INVALID);
-    let text = "`kept` of rank 1 has room for 6 rows, but the route brings 7: make room for the rows that hpmoe_memory returns";
+    let text =
+        "`kept` of rank 1 has room for 6 rows, but the route needs 7: make room for the rows that hpmoe_memory returns";
     assert_eq!(error(), text);
 }

@@ -68,7 +68,7 @@ fn experts_are_placed_by_their_loads() {
         assert_eq!(status, HPMOE_OK, "{}", error());
         assert_eq!(hpmoe_place(2, 4, 1, loads.as_ptr(), null(), 0, first.as_mut_ptr()), HPMOE_INVALID);
         assert!(
-            error().contains("1 places of each of 2 ranks are too few for 4 experts: give each rank 2"),
+            error().contains("1 places on each of 2 ranks are too few for 4 experts: give each rank at least 2 places"),
             "{}",
             error()
         );
