@@ -137,7 +137,9 @@ impl Sizes {
     pub fn check_ranks(&self, ep: Ranks) -> Result<(), String> {
         let (ranks, experts) = (ep.count(), self.experts);
         if ranks == 0 || !experts.is_multiple_of(ranks) {
-            return Err(format!("{ranks} ranks don't divide {experts} experts: choose --ranks among the divisors"));
+            return Err(format!(
+                "{experts} experts can't be divided evenly among {ranks} ranks: choose --ranks among the divisors of {experts}"
+            ));
         }
         Ok(())
     }
@@ -163,7 +165,7 @@ fn write_trace(report: &Report, file: &Path) -> Result<(), String> {
     let trace = report
         .trace
         .as_ref()
-        .ok_or("the kernel keeps no time stamps, so that there is no trace: build it with HPMOE_TIME_STAMPS=on")?;
+        .ok_or("there is no trace, because the kernel keeps no time stamps: build it with HPMOE_TIME_STAMPS=on")?;
     let written = File::create(file).and_then(|file| trace.write(BufWriter::new(file)));
     written.map_err(|error| format!("can't write {}: {error}", file.display()))
 }

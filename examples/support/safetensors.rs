@@ -41,7 +41,7 @@ impl<'a> TensorFile<'a> {
         for Entry { name, dtype, shape, offsets: [start, next] } in tensors {
             let bytes = data.get(start..next).filter(|_| start == end);
             let bytes = bytes.ok_or_else(|| {
-                format!("`{name}` has bytes {start} to {next}, after {end} that other tensors have, of {}", data.len())
+                format!("`{name}` has bytes {start} to {next}, but the tensors before it end at byte {end}, and there are {} bytes", data.len())
             })?;
             end = next;
             stored.push(Stored { name, dtype, shape, bytes });
@@ -79,10 +79,10 @@ impl<'a> TensorFile<'a> {
     ) -> Result<Vec<T>, String> {
         let Stored { dtype: found, shape, bytes, .. } = self.tensor(name)?;
         if shape != wanted {
-            return Err(format!("`{name}` is {shape:?}, and the other tensors ask for {wanted:?}"));
+            return Err(format!("`{name}` is {shape:?}, but the other tensors need {wanted:?}"));
         }
         if found != dtype {
-            return Err(format!("`{name}` holds {found}, and the layer takes {dtype}"));
+            return Err(format!("`{name}` holds {found}, but the layer takes {dtype}"));
         }
         let expected = shape.iter().try_fold(B, |product, size| product.checked_mul(*size));
         if expected != Some(bytes.len()) {
@@ -175,10 +175,22 @@ mod tests {
                 r#"{{"a":{{"dtype":"F32","shape":[1],"data_offsets":{first:?}}},"b":{{"dtype":"F32","shape":[1],"data_offsets":{second:?}}}}}"#
             ))
         };
-        assert_eq!(two([0, 4], [0, 8]), of("`b` has bytes 0 to 8, after 4 that other tensors have, of 8"));
-        assert_eq!(two([0, 2], [4, 8]), of("`b` has bytes 4 to 8, after 2 that other tensors have, of 8"));
-        assert_eq!(two([0, 4], [4, 12]), of("`b` has bytes 4 to 12, after 4 that other tensors have, of 8"));
-        assert_eq!(two([0, 4], [4, 2]), of("`b` has bytes 4 to 2, after 4 that other tensors have, of 8"));
+        assert_eq!(
+            two([0, 4], [0, 8]),
+            of("`b` has bytes 0 to 8, but the tensors before it end at byte 4, and there are 8 bytes")
+        );
+        assert_eq!(
+            two([0, 2], [4, 8]),
+            of("`b` has bytes 4 to 8, but the tensors before it end at byte 2, and there are 8 bytes")
+        );
+        assert_eq!(
+            two([0, 4], [4, 12]),
+            of("`b` has bytes 4 to 12, but the tensors before it end at byte 4, and there are 8 bytes")
+        );
+        assert_eq!(
+            two([0, 4], [4, 2]),
+            of("`b` has bytes 4 to 2, but the tensors before it end at byte 4, and there are 8 bytes")
+        );
     }
 
     #[test]
@@ -188,7 +200,7 @@ mod tests {
         let read = |name, wanted: &[usize], dtype| found.read(name, wanted, dtype, f32::from_le_bytes);
         assert_eq!(read("a", &[1, 2], "F32"), Ok(vec![0.0; 2]));
         assert_eq!(read("b", &[1, 2], "F32").unwrap_err(), "there is no tensor `b`");
-        assert_eq!(read("a", &[2, 1], "F32").unwrap_err(), "`a` is [1, 2], and the other tensors ask for [2, 1]");
+        assert_eq!(read("a", &[2, 1], "F32").unwrap_err(), "`a` is [1, 2], but the other tensors need [2, 1]");
         assert_eq!(read("a", &[1, 2], "I32").unwrap_err(), "`a` holds F32, and the layer takes I32");
         assert_eq!(found.shape::<3>("a").unwrap_err(), "`a` has 2 dimensions instead of 3");
         let bytes = file(r#"{"a":{"dtype":"F32","shape":[3],"data_offsets":[0,8]}}"#, 8);

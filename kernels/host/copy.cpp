@@ -83,7 +83,7 @@ void move(Core &core, const Local &dst, const Local &src, uint32_t count, uint32
     args.dstMem = checkLocal(core, where, kCopy, "the destination", dst, span(count, bytes, dstStep), dstAlignment);
     args.srcMem = checkLocal(core, where, kCopy, "the source", src, span(count, bytes, srcStep));
     if (args.dstMem == Mem::UB && args.srcMem == Mem::UB)
-        fail(core, where, kCopy, "from UB to UB it takes event ids of a TPipe, which there is none of: use Copy");
+        fail(core, where, kCopy, "from UB to UB it takes event ids of a TPipe, but there is no TPipe: use Copy");
     if (args.dstMem != Mem::BT || args.srcMem != Mem::L1)
         fail(core, where, kCopy, "there is no path from %s to %s", kMemNames[static_cast<int>(args.srcMem)],
              kMemNames[static_cast<int>(args.dstMem)]);

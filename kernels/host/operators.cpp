@@ -9,7 +9,7 @@ void operatorBegins(const Operator &begun) { enterCall().lent = begun; }
 void operatorEnds() { enterCall().lent = {}; }
 
 void expects(bool holds, const char *text, Where where) {
-    if (!holds) fail(enterCall(), where, "a routine of the device library", "expects %s, which is not so", text);
+    if (!holds) fail(enterCall(), where, "a routine of the device library", "expects %s, but this does not hold", text);
 }
 
 bool givesUp() {

@@ -86,15 +86,16 @@ void needRegisters(Core &core, Where where, const char *name) {
 void checkRegistersAtEnd(Core &core) {
     const Registers &r = core.registers;
     if (r.atomic != Atomic::None)
-        fail(core, r.atomicAt, "SetAtomicAdd",
-             "the atomic mode was still on when the kernel ended, for the next one too: call SetAtomicNone()");
+        fail(
+            core, r.atomicAt, "SetAtomicAdd",
+            "the atomic mode was still on when the kernel ended, and stays on for the next kernel: call SetAtomicNone()");
     if (r.masked)
         fail(core, r.maskedAt, "end of kernel",
              "the vector mask that this call left was still there when the kernel ended: call ResetMask()");
     if (r.keepsInfinities != r.keptThemBefore)
         fail(core, r.infinitiesAt, "set_ctrl",
-             "bit 48 of the control register, which keeps infinities, was another one when the kernel began, and "
-             "nothing else puts it back: keep that of get_ctrl() and set it again");
+             "bit 48 of the control register, which keeps infinities, had a different value when the kernel began, and "
+             "nothing else restores it: save get_ctrl() when the kernel begins, and set that value again at the end");
     if (r.floatsSet && r.roundsFloats)
         fail(
             core, r.floatsAt, "SetHF32Mode",

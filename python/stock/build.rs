@@ -35,7 +35,7 @@ fn main() {
     let layers = match std::env::var("HPMOE_STOCK_RANKS").map(|ranks| ranks.parse()) {
         Ok(Ok(ranks)) => layers.ranks(ranks),
         Ok(Err(_)) => {
-            println!("cargo::error=HPMOE_STOCK_RANKS is not a number: set it to that of ranks");
+            println!("cargo::error=HPMOE_STOCK_RANKS is not a number: set it to the number of ranks");
             return;
         }
         Err(_) => layers,
@@ -43,7 +43,7 @@ fn main() {
     // On a CPU, small layers run faster if the kernel has fewer cores than a die.
     match std::env::var("HPMOE_STOCK_CORES").map(|cores| cores.parse()) {
         Ok(Ok(cores)) => layers.matrix_cores(cores).build(),
-        Ok(Err(_)) => println!("cargo::error=HPMOE_STOCK_CORES is not a number: set it to that of matrix cores"),
+        Ok(Err(_)) => println!("cargo::error=HPMOE_STOCK_CORES is not a number: set it to the number of matrix cores"),
         Err(_) => layers.build(),
     }
 }

@@ -202,7 +202,7 @@ def test_a_backward_pass_takes_the_route_that_the_forward_pass_has_kept(crate: P
         want = [forward.reference(group, ids=ids, x=x, gate=gate, down=down)[2]]
         want += backward.reference(group, routed=routed, dy=dy, gate=gate, down=down, recv=recv, g=g)
         assert all((a == b).all() for a, b in zip(want, expected))
-        with pytest.raises(hpmoe.HpmoeError, match="routed of rank 0 has no route: launch a taskflow first that keeps its route there"):
+        with pytest.raises(hpmoe.HpmoeError, match="`routed` of rank 0 has no route: launch a taskflow first that keeps its route there"):
             backward(group, routed=numpy.zeros_like(routed), dy=dy, gate=gate, down=down, recv=recv, g=g)
     with hpmoe.Group(ranks=2) as group, pytest.raises(hpmoe.HpmoeError, match="is a kept route, which a process passes for one rank alone"):
         forward(group, ids=ids, x=x, gate=gate, down=down)
@@ -259,7 +259,7 @@ def test_what_can_not_be_built(crate: Path, monkeypatch: pytest.MonkeyPatch, tmp
     with pytest.raises(hpmoe.BuildError, match="there is no program cargo: kernels are built with Rust"):
         hpmoe.build(crate, HIDDEN=64)
     sizes = {"hidden": 64, "inter": 32, "experts": 8, "top_k": 2, "max_tokens": 65}
-    with pytest.raises(hpmoe.BuildError, match=r"no program cargo: .* compiler\. This package brings no layer along"):
+    with pytest.raises(hpmoe.BuildError, match=r"no program cargo: .* compiler\. This package has no prebuilt layers"):
         _moe._library("swiglu", sizes, {}, None)
     monkeypatch.setattr(_moe, "__file__", str(tmp_path / "_moe.py"))
     (tmp_path / "kernels").mkdir()

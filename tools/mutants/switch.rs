@@ -38,7 +38,7 @@ pub fn on(number: u32) -> bool {
     let switch = &*SWITCH;
     let is_first = |reached: &&Reached| !reached.flags[number as usize].swap(true, Ordering::Relaxed);
     if let Some(reached) = switch.reached.as_ref().filter(is_first) {
-        writeln!(reached.file.lock().expect("nobody panics with it"), "{number}").expect("the file can be written");
+        writeln!(reached.file.lock().expect("no thread panics while it holds the lock"), "{number}").expect("the file can be written");
     }
     switch.mutant == Some(number)
 }

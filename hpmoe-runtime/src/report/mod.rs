@@ -192,7 +192,7 @@ impl fmt::Display for Report {
         writeln!(f, "  {aic} matrix and {aiv} vector cores of each rank had tasks")?;
         let counters = counted(self.counters.into(), "counter", "counters");
         let looks = counted(self.waits, "time", "times");
-        writeln!(f, "  {counters} on each rank, looked at {looks} in all")?;
+        writeln!(f, "  {counters} on each rank, read {looks} in all")?;
         write!(f, "  {} of workspace and symmetric tensors reserved on each rank", size_text(self.workspace_bytes))?;
         match self.workspace_bytes {
             0 => writeln!(f)?,
@@ -290,7 +290,7 @@ mod tests {
             "layer::forward: 2 launches on 2 ranks in 1.8s\n  \
              30 tasks in the last launch, none empty\n  \
              2 matrix and 2–4 vector cores of each rank had tasks\n  \
-             7 counters on each rank, looked at 24 times in all\n  \
+             7 counters on each rank, read 24 times in all\n  \
              3.0 MiB of workspace and symmetric tensors reserved on each rank, for 64 received rows (the most that any routing brings)\n  \
              1.0 MiB kept by the caller on the rank with the most: recv 1.0 MiB, g 512 B\n  \
              run on this machine's CPU: the results are the kernel's, the time is not the device's"

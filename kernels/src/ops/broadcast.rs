@@ -21,7 +21,7 @@ fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
     }
     Err(misshapen(
         format!(
-            "`broadcast` makes several rows of one, or several columns of one, but here is a value of {}x{} for {}x{}",
+            "`broadcast` repeats one row, one column or one number, so it can't make a value of {2}x{3} from one of {0}x{1}",
             value.rows, value.cols, size.rows, size.cols
         ),
         format!(
@@ -63,7 +63,7 @@ mod tests {
         let misfit = shape(&[value(2, 16), size(8), size(16)], None).unwrap_err();
         assert_eq!(
             misfit.problem,
-            "`broadcast` makes several rows of one, or several columns of one, but here is a value of 2x16 for 8x16"
+            "`broadcast` repeats one row, one column or one number, so it can't make a value of 8x16 from one of 2x16"
         );
     }
 }

@@ -57,7 +57,7 @@ impl<const R: usize, const C: usize> Value<R, C> {
 
 /// The sums of each `terms` consecutive rows.
 fn folded<const R: usize, const C: usize, const B: usize>(value: &Value<R, C>, terms: usize) -> Value<B, C> {
-    assert!(value.rows() % terms == 0, "`fold_rows` sums {terms} rows into each, there are {}", value.rows());
+    assert!(value.rows() % terms == 0, "`fold_rows` sums groups of {terms} rows, but there are {} rows", value.rows());
     let mut data = Vec::with_capacity(value.rows() / terms * value.cols());
     for first in (0..value.rows()).step_by(terms) {
         let mut rows = (first..first + terms).filter(|row| !value.is_empty(*row));

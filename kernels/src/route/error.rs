@@ -208,23 +208,23 @@ impl fmt::Display for RouteError {
             ),
             Self::NotKept { rank } => write!(
                 f,
-                "routed of {rank} has no route: launch a taskflow first that keeps its route there, by `route.keep(routed);`"
+                "`routed` of {rank} has no route: launch a taskflow first that keeps its route there, by `route.keep(routed);`"
             ),
             Self::KeptFor { rank, what, found, wanted } => {
                 let found = if *what == "rank" { format!("rank {found}") } else { format!("{found} {what}") };
                 let same = if *what == "chunks" { "chunks_at_most" } else { "ranks, experts and tokens" };
                 write!(
                     f,
-                    "the route kept in routed of {rank} is for {found}, not for {wanted}: pass one that a launch with the same {same} has kept"
+                    "the route kept in `routed` of {rank} is for {found}, not for {wanted}: pass a route that a launch with the same {same} has kept"
                 )
             }
             Self::KeptPlaced { rank } => write!(
                 f,
-                "the route kept in routed of {rank} was made with a placement that is not this launch's: use the same placement for both launches"
+                "the route kept in `routed` of {rank} was made with a placement that is not this launch's: use the same placement for both launches"
             ),
             Self::KeptApart { rank } => write!(
                 f,
-                "routed of {rank} was kept by a different launch than routed of rank 0: pass the parts that one launch has kept on all ranks"
+                "the route in `routed` of {rank} was kept by a different launch than the route of rank 0: pass what one launch has kept on all ranks"
             ),
             Self::Rows { rank, verb, rows } => write!(
                 f,

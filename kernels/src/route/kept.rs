@@ -265,7 +265,7 @@ impl Route {
             let Some(chunks) = KeptWords::chunks_of(ranks, experts, top_k, tokens, cells.len()) else {
                 let (got, wanted) = (cells.len(), KeptWords::new(ranks, experts, top_k, 1, tokens).end);
                 panic!(
-                    "routed of {rank} has {got} words, but this route takes {wanted}: make it with PerRank::routed for the same tokens"
+                    "`routed` of {rank} has {got} words, but this route takes {wanted}: make it with PerRank::routed for the same tokens"
                 );
             };
             let words = self.kept_words(rank, chunks);

@@ -40,7 +40,7 @@ impl<T: Element, const C: usize> Once<T, C> {
     /// If this rank is not the piece's receiver.
     #[must_use]
     pub fn rows_of<'a, const M: usize>(&'a self, piece: &Piece<'_, M>) -> Tile<'a, T, M, C> {
-        assert_eq!(piece.expert().owner(), self.rank, "{} does not live on {}", piece.expert(), self.rank);
+        assert_eq!(piece.expert().owner(), self.rank, "{} is not on {}", piece.expert(), self.rank);
         Tile::new(&self.cells, C, TileRows::Range { first: piece.first(), count: piece.rows() })
     }
 
@@ -51,7 +51,7 @@ impl<T: Element, const C: usize> Once<T, C> {
     /// If this rank does not own the expert, or the row tile belongs to another expert.
     #[must_use]
     pub fn gather<const M: usize>(&self, expert: Expert, tile: RowTile<M>) -> Tile<'_, T, M, C> {
-        assert_eq!(expert.owner(), self.rank, "{expert} does not live on {}", self.rank);
+        assert_eq!(expert.owner(), self.rank, "{expert} is not on {}", self.rank);
         assert_eq!(tile.expert(), expert, "the row tile is one of {}, not of {expert}", tile.expert());
         let list = &self.rows[tile.first()..][..tile.rows()];
         Tile::new(&self.cells, C, TileRows::Listed { list, per_row: 1, before: 0 })

@@ -27,7 +27,7 @@ impl<T: Element, const C: usize> Received<T, C> {
     /// If another rank owns the expert, or the row tile belongs to another expert.
     #[must_use]
     pub fn group<const M: usize>(&self, expert: Expert, tile: RowTile<M>) -> Tile<'_, T, M, C> {
-        assert_eq!(expert.owner(), self.rank, "{expert} does not live on {}", self.rank);
+        assert_eq!(expert.owner(), self.rank, "{expert} is not on {}", self.rank);
         assert_eq!(tile.expert(), expert, "the row tile is one of {}, not of {expert}", tile.expert());
         Tile::new(&self.cells, C, TileRows::Range { first: tile.first(), count: tile.rows() })
     }
@@ -39,7 +39,7 @@ impl<T: Element, const C: usize> Received<T, C> {
     /// If another rank owns the expert.
     #[must_use]
     pub fn expert<const R: usize>(&self, expert: Expert) -> Tile<'_, T, R, C> {
-        assert_eq!(expert.owner(), self.rank, "{expert} does not live on {}", self.rank);
+        assert_eq!(expert.owner(), self.rank, "{expert} is not on {}", self.rank);
         let (first, count) = self.experts.as_ref().map_or_else(|| expert.rows(), |experts| experts[expert.local()]);
         Tile::new(&self.cells, C, TileRows::Range { first, count })
     }
@@ -51,7 +51,7 @@ impl<T: Element, const C: usize> Received<T, C> {
     /// If the piece goes to another rank.
     #[must_use]
     pub fn rows_of<'a, const M: usize>(&'a self, piece: &Piece<'_, M>) -> Tile<'a, T, M, C> {
-        assert_eq!(piece.expert().owner(), self.rank, "{} does not live on {}", piece.expert(), self.rank);
+        assert_eq!(piece.expert().owner(), self.rank, "{} is not on {}", piece.expert(), self.rank);
         Tile::new(&self.cells, C, TileRows::Range { first: piece.first(), count: piece.rows() })
     }
 

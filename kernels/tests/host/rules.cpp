@@ -262,7 +262,7 @@ CASE(infinities_of_16_bit_floats_are_kept_by_the_kernel_that_needs_them) {
     int refused = 0;
     for (uint32_t seed = 0; seed < 16; ++seed) {
         HpmoeHostResult result = run(false, seed, [] { set_ctrl(sbitset1(control(), 48)); });
-        refused += contains(result.message, "nothing else puts it back") ? 1 : 0;
+        refused += contains(result.message, "nothing else restores it") ? 1 : 0;
     }
     EXPECT(refused > 0 && refused < 16, std::to_string(refused));
     // The other bits are not this kernel's to change, and they differ from core to core.

@@ -198,7 +198,7 @@ def _cargo_build(manifest: Path, target: Path, environment: dict[str, str], stag
                 made += _libraries(message, manifest)
         if cargo.returncode:
             said.seek(0)
-            words = "see the compiler's words above" if stages.by_cargo else said.read().strip()
+            words = "see the compiler's output above" if stages.by_cargo else said.read().strip()
             raise BuildError(f"{manifest.parent} does not compile:\n{words}")
     if not made:
         raise BuildError(f"{manifest.parent} is not a library: write `crate-type = [\"cdylib\"]` below `[lib]` in its Cargo.toml")

@@ -183,8 +183,8 @@ def _without_rust(folder: Path) -> str:
         gate, *sizes = file.stem.split("-")
         layers.append(", ".join(f"{name}={value}" for name, value in zip(names, [repr(gate), *sizes])))
     if not layers:
-        return "This package brings no layer along that needs no build: a wheel does"
-    return "Layers that this package brings along need neither: " + "; ".join(f"hpmoe.moe({layer})" for layer in layers)
+        return "This package has no prebuilt layers, but a wheel has some"
+    return "This package has prebuilt layers, which need neither: " + "; ".join(f"hpmoe.moe({layer})" for layer in layers)
 
 
 def _file(gate: str, sizes: dict[str, int | float]) -> str:

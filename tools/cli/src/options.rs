@@ -105,8 +105,8 @@ pub(crate) struct ScheduleArgs {
     pub(crate) settings: Vec<String>,
     #[command(flatten)]
     pub(crate) die: DieArgs,
-    /// Ranks of the group; by default 8. With this option, open tile sizes are chosen for these ranks; without it, as in a build. Picture and
-    /// export always choose them for the ranks.
+    /// Ranks of the group; by default 8. With this option, open tile sizes are chosen for this number of ranks; without it, they are chosen as in
+    /// a build. The picture and the export always have sizes chosen for the number of ranks.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=256))]
     pub(crate) ranks: Option<u32>,
     /// Writes a picture of the schedule over simulated time (SVG).

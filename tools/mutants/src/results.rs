@@ -43,7 +43,7 @@ impl Results {
 
     /// Forgets the mutants that nothing noticed.
     pub(crate) fn forget_survivors(&self) -> Result<(), String> {
-        let mut found = self.found.lock().expect("nobody panics with it");
+        let mut found = self.found.lock().expect("no thread panics while it holds the lock");
         found.retain(|_, noticed| noticed.is_some());
         let kept = lines(&self.path).into_iter().filter(|line| line.starts_with('#') || !line.ends_with('\t'));
         write(&self.path, &kept.collect())
@@ -51,15 +51,15 @@ impl Results {
 
     pub(crate) fn keep(&self, name: &str, noticed: Option<String>) -> Result<(), String> {
         let text = line(name, noticed.as_deref());
-        writeln!(self.file.lock().expect("nobody panics with it"), "{text}")
+        writeln!(self.file.lock().expect("no thread panics while it holds the lock"), "{text}")
             .map_err(|error| format!("{}: {error}", self.path.display()))?;
-        self.found.lock().expect("nobody panics with it").insert(name.to_owned(), noticed);
+        self.found.lock().expect("no thread panics while it holds the lock").insert(name.to_owned(), noticed);
         Ok(())
     }
 
     /// All that is known.
     pub(crate) fn found(&self) -> Found {
-        self.found.lock().expect("nobody panics with it").clone()
+        self.found.lock().expect("no thread panics while it holds the lock").clone()
     }
 }
 

@@ -71,7 +71,7 @@ fn sweep(options: &Options) -> Result<bool, String> {
     let cases: Vec<Case> = cases::all().filter(chosen).collect();
     if cases.is_empty() {
         return Err(format!(
-            "no case has all of `{}` in its name, such as `{}`",
+            "no case has all the words of `{}` in its name; a name is, for example, `{}`",
             options.only.join("`, `"),
             cases::example()
         ));
@@ -113,7 +113,7 @@ fn simulate(left: &[Case], options: &Options, results: Results) -> Result<(Rows,
     let size = |alike: &Vec<(Build, Vec<Case>)>| alike.first().map(|(build, _)| build.layer.tokens * build.ranks);
     builds.sort_by_key(size);
     let (builds, results) = (Mutex::new(builds), Mutex::new(results));
-    let next = || builds.lock().expect("no thread panics with it").pop().filter(|_| goes_on());
+    let next = || builds.lock().expect("no thread panics while it holds the lock").pop().filter(|_| goes_on());
     let run = || -> Result<(), String> {
         while let Some(alike) = next() {
             let mut serial = SerialTimes::new();
@@ -122,7 +122,7 @@ fn simulate(left: &[Case], options: &Options, results: Results) -> Result<(Rows,
                 for case in cases {
                     bar.set_message(case.to_string());
                     let figures = plan.figures(&case, &mut serial)?;
-                    results.lock().expect("no thread panics with it").add(case, figures)?;
+                    results.lock().expect("no thread panics while it holds the lock").add(case, figures)?;
                     bar.inc(1);
                 }
             }
@@ -134,7 +134,7 @@ fn simulate(left: &[Case], options: &Options, results: Results) -> Result<(Rows,
         threads.into_iter().try_for_each(|thread| thread.join().expect("simulations don't panic"))
     })?;
     bar.finish_and_clear();
-    Ok((results.into_inner().expect("no thread panics with it").rows, bar.position() as usize))
+    Ok((results.into_inner().expect("no thread panics while it holds the lock").rows, bar.position() as usize))
 }
 
 /// Writes the files or, with `check`, reports which of them are not current.

@@ -153,6 +153,6 @@ fn routes_of_groups_are_kept_as_such() {
         .unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the route kept in routed of rank 0 is for 0 ids of a group, not for 2: pass one that a launch with the same ranks, experts and tokens has kept"
+        "the route kept in `routed` of rank 0 is for 0 ids of a group, not for 2: pass a route that a launch with the same ranks, experts and tokens has kept"
     );
 }

@@ -167,7 +167,7 @@ fn what_is_no_route_of_the_launch_is_refused() {
     let error = layer.launch_backward(&group, &made).err().expect("nothing was kept");
     assert_eq!(
         error.to_string(),
-        "routed of rank 0 has no route: launch a taskflow first that keeps its route there, by `route.keep(routed);`"
+        "`routed` of rank 0 has no route: launch a taskflow first that keeps its route there, by `route.keep(routed);`"
     );
     layer.launch_forward(&group, &mut made).unwrap();
     let (expected, _) = layer.launch_backward(&group, &made).unwrap();
@@ -177,7 +177,7 @@ fn what_is_no_route_of_the_launch_is_refused() {
     let error = layer.launch_backward(&group, &made).err().expect("they are of different launches");
     assert_eq!(
         error.to_string(),
-        "routed of rank 1 was kept by a different launch than routed of rank 0: pass the parts that one launch has kept on all ranks"
+        "the route in `routed` of rank 1 was kept by a different launch than the route of rank 0: pass what one launch has kept on all ranks"
     );
     std::mem::swap(&mut made.routed[Rank::new(1)], &mut other.routed[Rank::new(1)]);
     // The ranks' parts are swapped; they have the same number of words if both ranks have the same number of tokens.
@@ -189,7 +189,7 @@ fn what_is_no_route_of_the_launch_is_refused() {
     let error = even.launch_backward(&group, &turned).err().expect("they are of other ranks");
     assert_eq!(
         error.to_string(),
-        "the route kept in routed of rank 0 is for rank 1, not for 0: pass one that a launch with the same ranks, experts and tokens has kept"
+        "the route kept in `routed` of rank 0 is for rank 1, not for 0: pass a route that a launch with the same ranks, experts and tokens has kept"
     );
     // Room for other tokens, or for other ranks.
     let mut small = layer.room();

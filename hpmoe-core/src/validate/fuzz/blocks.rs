@@ -79,13 +79,13 @@ impl Numbers {
                 if bar.is_hidden() && left.len() > 1 {
                     let _ = writeln!(std::io::stderr(), "{} to {}: {}", block.start, block.end, found.tally.line());
                 }
-                kept.lock().expect("nobody panics with it").add(block, found);
+                kept.lock().expect("no thread panics while it holds the lock").add(block, found);
             }
         };
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         std::thread::scope(|scope| (0..cores.min(left.len())).for_each(|_| drop(scope.spawn(work))));
         bar.finish_and_clear();
-        let kept = kept.into_inner().expect("nobody panicked with it");
+        let kept = kept.into_inner().expect("no thread panicked while it held the lock");
         let mut all = Found::default();
         blocks.iter().for_each(|block| all.merge(&kept.blocks[&(block.start, block.end)]));
         eprintln!("{}{}", all.tally, all.tally.line());

@@ -52,7 +52,7 @@ impl Kept {
     pub(super) fn add(&mut self, block: &Range<u64>, found: Found) {
         let block = (block.start, block.end);
         if let Some(file) = &mut self.file {
-            file.write_all(lines(block, &found).as_bytes()).expect("what is found can be kept");
+            file.write_all(lines(block, &found).as_bytes()).expect("results can be written to the file");
         }
         self.blocks.insert(block, found);
     }
@@ -60,7 +60,7 @@ impl Kept {
 
 /// A hash that differs between builds of this program.
 pub(super) fn program() -> String {
-    let bytes = std::env::current_exe().and_then(fs::read).expect("the program that runs can be read");
+    let bytes = std::env::current_exe().and_then(fs::read).expect("the file of this program can be read");
     let mut hasher = DefaultHasher::new();
     hasher.write(&bytes);
     format!("{:016x}", hasher.finish())

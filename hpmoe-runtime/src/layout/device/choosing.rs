@@ -15,7 +15,7 @@ pub(super) fn choosing(seed: u64) -> Case {
     let mut case = if draw.once_in(2) { Case::new(seed) } else { Case::placed(seed) };
     case.spaces.retain(|space| ![HPMOE_CHUNKS, HPMOE_SENDS_ONCE, HPMOE_ONCE_TILES].contains(&space.kind));
     case.spaces.push(SpaceTable { kind: HPMOE_CHUNKS, height: 1 });
-    // Sums by parts, where no expert has copies.
+    // Half of the cases add to matrices of experts in each chunk, which is possible only if no expert has copies.
     case.sums = draw.once_in(2);
     if case.sums && case.placement.is_some() {
         let even = Placement::even(Ranks::new(case.ranks), case.experts, case.spare);

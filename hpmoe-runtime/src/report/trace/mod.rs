@@ -156,7 +156,7 @@ impl fmt::Display for Trace {
         let (lost, cores) = self.lost();
         if lost > 0 {
             let (lost, cores) = (counted(lost as u64, "tile", "tiles"), counted(cores as u64, "core", "cores"));
-            write!(f, "; {lost} of {cores} had no room and have none: raise Group::stamp_room")?;
+            write!(f, "; {lost} of {cores} had no room for theirs: raise Group::stamp_room")?;
         }
         Ok(())
     }
@@ -184,7 +184,7 @@ mod tests {
         assert_eq!((tile.task, tile.line, tile.came_ns, tile.waited_ns, tile.lasted_ns), ("combine", 57, 400, 40, 100));
         assert_eq!(
             trace.to_string(),
-            "time stamps of 4 tiles; 7 tiles of 3 cores had no room and have none: raise Group::stamp_room"
+            "time stamps of 4 tiles; 7 tiles of 3 cores had no room for theirs: raise Group::stamp_room"
         );
     }
 }

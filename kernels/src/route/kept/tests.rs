@@ -53,7 +53,7 @@ fn a_kept_route_of_another_group_is_refused() {
     };
     let second = Rank::new(1);
     let set = |word: usize, value: i32| refused(&|routed| routed[second].cells[word].set(value));
-    assert!(set(0, 0).contains("routed of rank 1 has no route"), "{}", set(0, 0));
+    assert!(set(0, 0).contains("`routed` of rank 1 has no route"), "{}", set(0, 0));
     assert!(set(2, 4).contains("is for 4 ranks, not for 2"), "{}", set(2, 4));
     assert!(set(3, 0).contains("is for rank 0, not for 1"), "{}", set(3, 0));
     assert!(set(4, 8).contains("is for 8 experts, not for 4"), "{}", set(4, 8));

@@ -21,7 +21,7 @@ pub(crate) fn diff(options: &DiffArgs) -> Result<ExitCode, String> {
             output::text(&traces::compared(&options.old, &options.new)?)?;
             Ok(ExitCode::SUCCESS)
         }
-        (true, true) => Err("--set changes kernels, and traces are of runs: leave it out".to_owned()),
+        (true, true) => Err("--set changes kernels, but traces are of runs that have ended: leave it out".to_owned()),
         _ => {
             Err("one of the files is a trace (.json) and the other is not: name two source files or two traces"
                 .to_owned())

@@ -96,11 +96,11 @@ pub(crate) struct LayerArgs {
     /// The placement of experts: a file that `place` has written, or FILE:LAYER; by default its first layer.
     #[arg(long, value_name = "FILE.json[:LAYER]")]
     pub(crate) placement: Option<PlacementChoice>,
-    /// Received rows of each chunk that a rank has room for, by which launches choose their number of chunks (`chunks_at_most` of the build); by
-    /// default those of `hpmoe memory`.
+    /// Received rows of each chunk that a rank has room for; by default as in `hpmoe memory`. Only for kernels whose launches choose their number
+    /// of chunks by this room (`chunks_at_most` of the build).
     #[arg(long, value_name = "N")]
     pub(crate) rows: Option<usize>,
-    /// Whether waiting cores of HyperParallel-MoE poll their counters at intervals (as published) or all the time.
+    /// Polling by waiting cores of HyperParallel-MoE: `on` reads counters at intervals, as published; `off` reads them all the time.
     #[arg(long, value_enum, default_value = "on")]
     pub(crate) polling: Switch,
     /// The type of weight gradients under the other two policies: the kernel's, so that all policies do the same work, or bf16,

@@ -65,7 +65,7 @@ pub(crate) fn refuse_unknown(names: &[String]) -> Result<(), String> {
         return Ok(());
     };
     let known: Vec<&str> = PROBES.iter().map(|probe| probe.name).collect();
-    Err(format!("--skip {unknown}: there is no such probe, but {}", known.join(", ")))
+    Err(format!("--skip {unknown}: there is no such probe; the probes are {}", known.join(", ")))
 }
 
 /// The reason why a probe can't run.

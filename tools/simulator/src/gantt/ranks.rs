@@ -19,8 +19,8 @@ pub(super) fn ranks(picture: &Picture<'_>, top: f64) -> PicturePart {
     let mut group = Group::new();
     let mut height = 22.0;
     let mut heading =
-        "all ranks: share of their matrix cores and of their vector cores at work, and of the links to other \
-                       packages used outwards"
+        "all ranks: shares of busy matrix cores, of busy vector cores, and of the outgoing bandwidth to other packages \
+                       in use"
             .to_owned();
     if all > MOST {
         heading.push_str(&format!("; ranks {MOST} to {} are not drawn", all - 1));

@@ -41,6 +41,6 @@ fn functions_are_those_of_the_header() {
         hpmoe_last_report(),
     );
     let bindings = include_str!("../../../../hpmoe-runtime/c/src/header/bindings.rs");
-    assert_eq!(bindings.matches("pub fn hpmoe_").count(), 25, "a new function of the header belongs into this test");
+    assert_eq!(bindings.matches("pub fn hpmoe_").count(), 25, "add the new function of the header to this test");
     assert_eq!(library::hpmoe_c_abi(), header::HPMOE_C_ABI);
 }

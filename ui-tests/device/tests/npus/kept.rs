@@ -166,7 +166,7 @@ pub fn kept() {
         let (y, expected) = layer.reference();
         let group = Group::new(ranks).delay(ranks - 1, Duration::from_millis(2)).on_npus().unwrap();
         let error = layer.launch_backward(&group, &layer.forward()).err().expect("nothing was kept").to_string();
-        assert!(error.starts_with("routed of rank 0 has no route: launch a taskflow first"), "{error}");
+        assert!(error.starts_with("`routed` of rank 0 has no route: launch a taskflow first"), "{error}");
         for _ in 0..2 {
             let made = layer.launch_forward(&group);
             let found = layer.launch_backward(&group, &made).unwrap();

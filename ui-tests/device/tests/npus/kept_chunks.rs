@@ -190,7 +190,7 @@ pub(super) fn kept_chunks() {
     let error = second.launch(&back()).unwrap_err().to_string();
     assert_eq!(
         error,
-        "the route kept in routed of rank 1 is for 4 chunks, not for 8: pass one that a launch with the same chunks_at_most has kept"
+        "the route kept in `routed` of rank 1 is for 4 chunks, not for 8: pass a route that a launch with the same chunks_at_most has kept"
     );
     routed.memory[Rank::new(1)].write(4 * CHUNKS_WORD, &(CHUNKS as i32).to_le_bytes()).unwrap();
     second.launch(&back()).unwrap();

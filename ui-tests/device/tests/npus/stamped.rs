@@ -96,7 +96,7 @@ pub(super) fn on_the_host() {
     let kept: usize = counts(short).values().sum();
     assert_eq!(kept + short.lost().0, slices);
     assert!(short.ranks[0].cores.iter().all(|core| core.tiles.len() <= 4) && short.ranks[0].cores[0].tiles.len() == 4);
-    assert!(short.lost().0 > 0 && scarce.to_string().contains("had no room and have none: raise Group::stamp_room"));
+    assert!(short.lost().0 > 0 && scarce.to_string().contains("had no room for theirs: raise Group::stamp_room"));
     assert_eq!(written(short)["otherData"]["tiles_without_stamp"], short.lost().0);
 }
 
