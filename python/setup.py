@@ -107,7 +107,7 @@ def tag_for_oldest(wheel: Path) -> None:
         for tagged in folder.iterdir():
             os.replace(tagged, wheel.parent / tagged.name)
     else:
-        print(f"warning: {wheel.name} runs on this machine and its like: auditwheel says above why on no others", file=sys.stderr)
+        print(f"warning: {wheel.name} runs only on machines like this one: see above why auditwheel gives it no broader tag", file=sys.stderr)
     shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -68,8 +68,8 @@ impl CommandLine for Options {
         TeamSize::declare(options);
         let (data, trace, out) = (
             "A layer in safetensors form: hidden_states, topk_ids, topk_weights, gate_up_proj, down_proj, output.",
-            "Writes when each core ran its tiles, for chrome://tracing, ui.perfetto.dev or `hpmoe diff`, of a kernel that was \
-             built with time stamps (HPMOE_TIME_STAMPS=on).",
+            "Writes a trace of the tiles of each core, for chrome://tracing, ui.perfetto.dev or `hpmoe diff`; the program must \
+             have been built with HPMOE_TIME_STAMPS=on.",
             "Folder for the graph and the schedule [default: target/hpmoe].",
         );
         options.optopt("", "data", data, "FILE.safetensors").optopt("", "trace", trace, "FILE.json");

@@ -44,10 +44,10 @@ impl TeamSize {
     pub fn declare(options: &mut getopts::Options) {
         let (ranks, processes, device, limit) = (
             "Ranks of the expert-parallel group, as threads of this process [default: 4]; must divide the number of experts.",
-            "Ranks as processes: starts N - 1 more of this program. A process of a launcher (torchrun, mpirun, srun) is a rank \
-             without this.",
-            "What runs the kernels: `host`, this machine's CPU, or `npu`, the NPUs of this process, for which they must be \
-             built (HPMOE_DEVICE=cann) [default: host].",
+            "Number of ranks as processes: starts N - 1 more processes of this program. Under a launcher (torchrun, mpirun, srun), \
+             leave it out.",
+            "Device that runs the kernels: `host` (this machine's CPU) or `npu` (the NPUs of this process, if the program was \
+             built with HPMOE_DEVICE=cann) [default: host].",
             "Longest wait of a core for another one, in seconds [default: 60].",
         );
         options.optopt("", "ranks", ranks, "N").optopt("", "processes", processes, "N");

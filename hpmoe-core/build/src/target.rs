@@ -65,7 +65,7 @@ pub(crate) fn named_cores(environment: Option<&str>) -> Result<Option<u32>, Stri
 /// Kernels can't run on the target, or `matrix_cores` contradicts the file.
 pub fn fit_for_kernels(target: Target, file: Option<&Path>, matrix_cores: Option<u32>) -> Result<Target, String> {
     if let Some(count) = matrix_cores.filter(|count| !(1..=Cores::MOST_MATRIX).contains(count)) {
-        return Err(format!("{count} matrix cores: a rank has from 1 to {}", Cores::MOST_MATRIX));
+        return Err(format!("a rank can't have {count} matrix cores: choose from 1 to {}", Cores::MOST_MATRIX));
     }
     let Some(file) = file else {
         return Ok(matrix_cores.map_or(target.clone(), |count| Cores::with_matrix_cores(count).on(&target)));

@@ -206,7 +206,10 @@ fn the_sizes_of_a_kernel_are_told_with_where_they_come_from() {
     let sizes = told("chosen", &[]);
     let [put, block] = sizes.lines().collect::<Vec<_>>()[..] else { panic!("{sizes}") };
     assert_eq!(put, "PUT = 8, as in the source");
-    assert!(block.starts_with("BLOCK = ") && block.ends_with(", chosen for 4 ranks and `TOKENS` of each"), "{sizes}");
+    assert!(
+        block.starts_with("BLOCK = ") && block.ends_with(", chosen for 4 ranks with `TOKENS` tokens each"),
+        "{sizes}"
+    );
     assert!(told("set", &[("PUT", 2)]).starts_with("PUT = 2, set for this build\n"));
     // The constant of the taskflow's module is this text.
     let rust = std::fs::read_dir(package.path("chosen").join(FOLDER)).unwrap().map(|entry| entry.unwrap().path());
@@ -278,7 +281,7 @@ fn numbers_of_cores_that_contradict_are_refused() {
     );
     for count in [0, 513, u32::MAX] {
         let built_in = Machine { matrix_cores: Some(count), ..Machine::default() };
-        assert_eq!(package.refused(&built_in), format!("{count} matrix cores: a rank has from 1 to 512"));
+        assert_eq!(package.refused(&built_in), format!("a rank can't have {count} matrix cores: choose from 1 to 512"));
     }
 }
 

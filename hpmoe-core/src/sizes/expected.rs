@@ -43,8 +43,8 @@ impl fmt::Display for Expected {
             None => write!(f, "at most {RANKS} ranks")?,
         }
         match self.tokens {
-            Some(tokens) => write!(f, " and {tokens} tokens of each"),
-            None => f.write_str(" and `TOKENS` of each"),
+            Some(tokens) => write!(f, " with {tokens} tokens each"),
+            None => f.write_str(" with `TOKENS` tokens each"),
         }
     }
 }

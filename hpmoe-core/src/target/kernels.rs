@@ -13,7 +13,7 @@ impl Target {
         let two = 2 * u64::from(self.cores.aic);
         let cores = (u64::from(self.cores.aiv) != two).then(|| {
             let text = format!(
-                "`cores.aiv` is {}: kernels have two vector cores for each matrix core, and {two} for `cores.aic` {}",
+                "`cores.aiv` is {}, but must be {two}: kernels have two vector cores for each of {} matrix cores (`cores.aic`)",
                 self.cores.aiv, self.cores.aic
             );
             FileFault { line: self.line_of("cores", "aiv"), text }
@@ -53,7 +53,7 @@ mod tests {
         assert_eq!(
             said,
             [
-                "line 8: `cores.aiv` is 24: kernels have two vector cores for each matrix core, and 48 for `cores.aic` 24",
+                "line 8: `cores.aiv` is 24, but must be 48: kernels have two vector cores for each of 24 matrix cores (`cores.aic`)",
                 "line 25: `memory.l0c_kib` is 64: kernels are generated for cores with 128 or more",
             ]
         );

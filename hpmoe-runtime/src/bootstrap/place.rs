@@ -162,7 +162,7 @@ impl Place {
     pub(super) const fn one_address(&self) -> &'static str {
         match self.origin {
             Origin::Variables if self.file.is_some() => {
-                "start rank 0, and give all ranks a file that they can read by HPMOE_ADDRESS_FILE, and the same MASTER_ADDR if there is one"
+                "start rank 0, set HPMOE_ADDRESS_FILE to a file that all ranks can read, and give all ranks the same MASTER_ADDR if it is set"
             }
             Origin::Variables => "start rank 0, and give all ranks the same address by MASTER_ADDR and HPMOE_PORT",
             Origin::Program => "start rank 0, and give all ranks the same address",
@@ -174,7 +174,7 @@ impl Place {
         let own = &LAUNCHERS[0];
         for (set, unset) in [(own.rank, own.ranks), (own.ranks, own.rank)] {
             if value(set).is_some() && value(unset).is_none() {
-                let wanted = "a number, because its counterpart is set";
+                let wanted = "a number, because only the other one of HPMOE_RANK and HPMOE_RANKS is set";
                 return Err(BootstrapError::Variable { variable: unset.to_owned(), value: String::new(), wanted });
             }
         }

@@ -83,12 +83,12 @@ fn ranks() {
 fn route_constants() {
     refused(
         Case { route: route(&[&[], &[]], 6), ..case() },
-        "the route has EXPERTS = 6, but layer::forward was built with 4: make the route from its constants",
+        "the route has EXPERTS = 6, but layer::forward was built with 4: make the route with the kernel's constants",
     );
     let ids: PerRank<Tensor<i32, 3>> = PerRank::from_fn(Ranks::new(2), |_| Tensor::zeros(0));
     refused(
         Case { route: Route::new(Ranks::new(2), 4, &ids).unwrap(), ..case() },
-        "the route has TOP_K = 3, but layer::forward was built with 2: make the route from its constants",
+        "the route has TOP_K = 3, but layer::forward was built with 2: make the route with the kernel's constants",
     );
 }
 

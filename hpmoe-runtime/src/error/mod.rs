@@ -67,7 +67,9 @@ pub enum LaunchError {
         available: Vec<u32>,
     },
     /// The route and the kernel were made with different constants.
-    #[error("the route has {name} = {route}, but {kernel} was built with {built}: make the route from its constants")]
+    #[error(
+        "the route has {name} = {route}, but {kernel} was built with {built}: make the route with the kernel's constants"
+    )]
     RouteConstant {
         /// Name of the kernel, `module::taskflow`.
         kernel: &'static str,

@@ -130,13 +130,7 @@ impl MemoryTable {
                     lines.push(line(MemoryPlace::Workspace, "between tasks", own, false, in_lines(*bytes)));
                 }
                 Storage::Shared if sizes.processes => {
-                    lines.push(line(
-                        MemoryPlace::Heap,
-                        "what peers write of the caller's",
-                        all,
-                        true,
-                        in_lines(*bytes),
-                    ));
+                    lines.push(line(MemoryPlace::Heap, "the caller's rows from peers", all, true, in_lines(*bytes)));
                 }
                 Storage::Argument | Storage::Shared => {}
             }

@@ -58,6 +58,6 @@ mod tests {
             misfit.problem,
             "`matmul` contracts columns with rows, but the left tile has 2048 columns and the right one 256 rows"
         );
-        assert_eq!(misfit.help, "it takes Tile<bf16, 128, K> and Tile<bf16, K, 2048> with one K");
+        assert_eq!(misfit.help, "it takes Tile<bf16, 128, K> and Tile<bf16, K, 2048> with the same K");
     }
 }

@@ -90,7 +90,7 @@ fn sizes(name: &str, x: Side<'_>, w: Side<'_>) -> Result<Shape, Misfit> {
                 "`{name}` contracts {left} with {right}, but the left tile has {k} {left} and the right one {other}{}",
                 if left == right { String::new() } else { format!(" {right}") }
             ),
-            format!("it takes {} and {} with one K", tile(m, x.way), tile(n, w.way)),
+            format!("it takes {} and {} with the same K", tile(m, x.way), tile(n, w.way)),
         ));
     }
     if m == RAGGED || n == RAGGED {

@@ -31,7 +31,7 @@ fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
     if (to.rows, to.cols) != (from.rows, from.cols) {
         return Err(misshapen(
             format!(
-                "`put` copies a tile of {}x{} to one of {}x{}: they must have one size",
+                "`put` copies a tile of {}x{} to one of {}x{}: they must have the same size",
                 from.rows, from.cols, to.rows, to.cols
             ),
             help,
@@ -81,7 +81,7 @@ mod tests {
         assert!(shape(&[to, tile(ElementType::f32, 16, 128)], None).unwrap_err().types);
         assert_eq!(
             shape(&[to, tile(ElementType::bf16, 32, 128)], None).unwrap_err().problem,
-            "`put` copies a tile of 32x128 to one of 16x128: they must have one size"
+            "`put` copies a tile of 32x128 to one of 16x128: they must have the same size"
         );
     }
 }

@@ -65,7 +65,12 @@ impl<T: Element, const C: usize> Slots<T, C> {
     ///
     /// If there are not `row_count() * C` values.
     pub fn copy_from(&mut self, values: &[T]) {
-        assert_eq!(values.len(), self.cells.len(), "{} rows of {C} take as many values", self.row_count());
+        assert_eq!(
+            values.len(),
+            self.cells.len(),
+            "{} rows of {C} columns need a value for each element",
+            self.row_count()
+        );
         for (cell, value) in self.cells.iter().zip(values) {
             cell.set(*value);
         }

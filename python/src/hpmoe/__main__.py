@@ -15,10 +15,10 @@ from ._printable import printable_lines
 
 def main(arguments: list[str] | None = None) -> int:
     """Runs the command, and returns its exit status."""
-    parser = argparse.ArgumentParser(prog="python -m hpmoe", description="Looks into libraries of kernels, and builds them.")
+    parser = argparse.ArgumentParser(prog="python -m hpmoe", description="Describes and builds libraries of kernels.")
     parser.add_argument("--version", action="version", version=f"hpmoe {__version__}")
     commands = parser.add_subparsers(dest="command", required=True)
-    describe = commands.add_parser("describe", help="what is in a library of kernels")
+    describe = commands.add_parser("describe", help="list the taskflows of a library of kernels")
     describe.add_argument("library", help="the file, such as target/release/libmy_kernels.so")
     made = commands.add_parser("build", help="build a crate of kernels, or take it from the cache")
     made.add_argument("crate", help="the folder of the crate")

@@ -162,7 +162,7 @@ def _own(experts: int, rank: int, ranks: int) -> range:
 
 def _bf16(tensor: Tensor) -> Tensor:
     if not tensor.dtype.is_floating_point or tensor.element_size() == 1:
-        raise HpmoeError(f"the matrices are {tensor.dtype} without scales: only bf16, f16 and f32 can be read so")
+        raise HpmoeError(f"the matrices are {tensor.dtype} without scales: pass a checkpoint with scales, or in bf16, f16 or f32")
     return tensor.to(torch.bfloat16)
 
 

@@ -20,8 +20,7 @@ pub(crate) fn doctor(arguments: &[OsString]) -> Result<ExitCode, String> {
     command.args(arguments);
     run(command).map_err(|error| {
         format!(
-            "can't start `{}`: {error}; it is a package of its own, so that this command builds without it: \
-             cargo build --release -p {PROGRAM}",
+            "can't start `{}`: {error}; it is a separate package, so build it first: cargo build --release -p {PROGRAM}",
             printable_path(&program)
         )
     })

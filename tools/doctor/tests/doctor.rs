@@ -157,10 +157,8 @@ fn the_compiler_and_the_npus_can_be_wrong() {
     run_faulty.expect(&OWN[2..], "not run");
     // The reason names a probe that is needed but was not run or failed, down to the one that failed.
     let needs = ["argument", "cores", "poll", "order", "stuck"].map(|probe| run_faulty.answers[probe].1.as_str());
-    assert_eq!(
-        needs,
-        ["it needs `toolkit`", "it needs `argument`", "it needs `cores`", "it needs `poll`", "it needs `poll`"]
-    );
+    let lacks = |probe| format!("it needs `{probe}`, which does not hold or was not run");
+    assert_eq!(needs, ["toolkit", "argument", "cores", "poll", "poll"].map(lacks));
 
     let run_half = run(faulty(Fault::Lacks("aiv")), &[], &[]);
     expect_failure(&run_half, "toolkit", "it has no code for vector cores");

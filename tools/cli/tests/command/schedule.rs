@@ -26,7 +26,7 @@ fn bad_input_is_told_in_a_line() {
     assert!(refused.contains("no taskflow `sideways`: choose --taskflow among moe_ffn::forward"), "{refused}");
     assert!(
         refuses(&["schedule", "--tile-tasks", "900", "--matrix-cores", "0"])
-            .contains("0 matrix cores: a rank has from 1 to 512")
+            .contains("a rank can't have 0 matrix cores: choose from 1 to 512")
     );
 }
 

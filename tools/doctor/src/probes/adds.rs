@@ -8,7 +8,7 @@ use crate::request::{Request, SUMMED, Which, amount};
 
 pub(super) static OWN: Probe = Probe {
     name: "adds",
-    assumption: "atomic adds by DMA, of many cores to the same words, lose nothing",
+    assumption: "atomic adds by DMA from many cores to the same words are not lost",
     needs: &["cores"],
     ranks: 1,
     run: own,
@@ -19,7 +19,7 @@ pub(super) static OWN: Probe = Probe {
 
 pub(super) static PEERS: Probe = Probe {
     name: "peer-adds",
-    assumption: "atomic adds by DMA to words of a peer, of many cores at the same time, lose nothing",
+    assumption: "atomic adds by DMA from many cores to the same words of a peer are not lost",
     needs: &["adds", "reach"],
     ranks: 2,
     run: peers,

@@ -8,12 +8,12 @@ use hpmoe_runtime::prelude::bf16;
 
 pub(super) static PROBE: Probe = Probe {
     name: "order",
-    assumption: "what a core wrote on its own rank is in memory when a barrier of the pipe, or its flag, has passed: then it signals",
+    assumption: "data that a core wrote on its own rank are in memory after a barrier of the pipe or a wait for its flag, so the core can signal then",
     needs: &["poll", "adds"],
     ranks: 1,
     run,
     means: "a signal can overtake the data that it announces",
-    falls: "the same bits: some results are wrong at random",
+    falls: "equal bits: some results are wrong at random",
     change: "`Fence` in kernels/include/hpmoe/vector_core.h and cube.h: a barrier of all pipes",
 };
 

@@ -9,12 +9,12 @@ use crate::request::{BLOCK, Request, Which};
 
 pub(super) static PROBE: Probe = Probe {
     name: "landed",
-    assumption: "when a barrier of all pipes has passed, what a core wrote at a peer has landed there: then it signals",
+    assumption: "data that a core wrote to a peer have landed there after a barrier of all pipes, so the core can signal then",
     needs: &["poll", "order", "peer-adds"],
     ranks: 2,
     run,
     means: "a signal to a peer can overtake the rows that it announces",
-    falls: "the same bits: some results of rows from other ranks are wrong at random",
+    falls: "equal bits: some results of rows from other ranks are wrong at random",
     change: "`FencePeer` in kernels/include/hpmoe/vector_core.h: read back what was written last before the signal",
 };
 

@@ -82,7 +82,7 @@ fn hindrance(probe: &Probe, examination: &Examination, answers: &[(&Probe, Answe
     }
     let lacks = |name: &&&str| answers.iter().any(|(earlier, answer)| earlier.name == **name && !answer.lets_on());
     if let Some(lacking) = probe.needs.iter().find(lacks) {
-        return Some(format!("it needs `{lacking}`"));
+        return Some(format!("it needs `{lacking}`, which does not hold or was not run"));
     }
     let ranks = examination.team.ranks;
     (ranks < probe.ranks).then(|| {

@@ -8,7 +8,7 @@ use crate::request::{Request, Which};
 
 pub(super) static PROBE: Probe = Probe {
     name: "ready",
-    assumption: "a word that a rank writes at a peer when a launch begins arrives, and not before the launch: launches need no barrier",
+    assumption: "a word that a rank writes to a peer when its launch begins arrives, and not before that launch, so launches need no barrier",
     needs: &["landed"],
     ranks: 2,
     run,

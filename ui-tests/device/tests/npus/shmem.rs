@@ -99,7 +99,7 @@ fn what_shmem_lacks_is_told_on_all_ranks() {
     let begin =
         "aclshmemx_init_attr failed with error -6 (processes that don't find each other): its own output says why";
     refused(launch, &[CHOICE, ("HPMOE_STANDIN_REFUSE", "shmem")], begin);
-    let memory = "aclshmemx_init_attr failed with error -3 (its memory): its own output says why";
+    let memory = "aclshmemx_init_attr failed with error -3 (an error of its memory): its own output says why";
     refused(launch, &[CHOICE, ("HPMOE_STANDIN_MEMORY", "1000000000")], memory);
     let sizes = " MiB: set HPMOE_SHMEM_HEAP_MIB to one value on all ranks";
     run_processes_with(launch, 2, &[CHOICE, (SAID, sizes)], |rank| vec![(HEAP, (8 + 8 * rank).to_string())]);

@@ -189,11 +189,11 @@ fn a_program_whose_shmem_does_not_fit_the_group_is_told() {
     );
     refused(
         "numbers",
-        "this process is rank {rank} of 2, but process {other} of 2 in SHMEM, which it has initialised before",
+        "this process is rank {rank} of 2, but the program has initialised SHMEM in it as process {other} of 2",
     );
     refused(
         "NPUs",
-        "the program has initialised SHMEM on NPU {other}, but rank {rank} runs on NPU {rank}: call aclrtSetDevice with that number",
+        "the program has initialised SHMEM on NPU {other}, but rank {rank} runs on NPU {rank}: call aclrtSetDevice with number {rank}",
     );
     refused("room", "SHMEM gave no heap of 8 MiB: lower HPMOE_SHMEM_HEAP_MIB, or initialise SHMEM with more");
 }

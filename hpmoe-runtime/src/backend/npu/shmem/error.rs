@@ -73,7 +73,7 @@ pub enum ShmemError {
     /// The program has initialised the library with a number for this process that is not its rank, or with a different number of
     /// processes.
     #[error(
-        "this process is rank {rank} of {ranks}, but process {pe} of {pes} in SHMEM, which it has initialised before: give it the same number in both, and use groups of all processes"
+        "this process is rank {rank} of {ranks}, but the program has initialised SHMEM in it as process {pe} of {pes}: give it the same number in both, and use groups of all processes"
     )]
     Number {
         /// The rank of this process.
@@ -87,7 +87,7 @@ pub enum ShmemError {
     },
     /// The program has initialised the library for a different NPU than the one that kernels run on.
     #[error(
-        "the program has initialised SHMEM on NPU {heap}, but rank {rank} runs on NPU {device}: call aclrtSetDevice with that number before it does, or make the group by Group::on_npus_from({heap})"
+        "the program has initialised SHMEM on NPU {heap}, but rank {rank} runs on NPU {device}: call aclrtSetDevice with number {device} before it initialises SHMEM, or make the group by Group::on_npus_from({heap})"
     )]
     Device {
         /// The rank of this process.
@@ -144,8 +144,8 @@ fn meaning(code: i32) -> &'static str {
     match code {
         -1 => " (a parameter that it refuses)",
         -2 => " (a value out of its range)",
-        -3 => " (its memory)",
-        -4 => " (within itself)",
+        -3 => " (an error of its memory)",
+        -4 => " (an internal error)",
         -5 => " (it was not initialised)",
         -6 => " (processes that don't find each other)",
         -7 | -10 => " (a process that did not come in time)",
