@@ -153,7 +153,7 @@ def test_what_can_not_be_read(tmp_path) -> None:
     write(tmp_path, {"gate_up_proj": gate_up, "down_proj": down})
     for options, said in [
         ({"prefix": "model.layers.4.mlp.experts"}, "has no tensors whose names begin with 'model.layers.4.mlp.experts.'"),
-        ({"ranks": 3}, "8 experts can't be shared by 3 ranks: use a number of ranks that divides 8"),
+        ({"ranks": 3}, "8 experts can't be divided evenly among 3 ranks: use a number of ranks that divides 8"),
         ({"rank": 2, "ranks": 2}, "there is no rank 2 of 2"),
     ]:
         with pytest.raises(hpmoe.HpmoeError, match=said):

@@ -261,8 +261,8 @@ fn a_faulty_target_is_told_line_by_line() {
     package.write("odd.toml", &ASCEND_A3.replace("aiv = 48", "aiv = 40").replace("l0a_kib = 64", "l0a_kib = 32"));
     assert_eq!(
         package.refused(&package.machine("odd.toml")),
-        "`odd.toml`, line 8: `cores.aiv` is 40: kernels have two vector cores for each matrix core, and 48 for `cores.aic` \
-         24\n       `odd.toml`, line 23: `memory.l0a_kib` is 32: kernels are generated for cores with 64 or more\n\
+        "`odd.toml`, line 8: `cores.aiv` is 40, but must be 48: kernels have two vector cores for each of 24 matrix cores \
+         (`cores.aic`)\n       `odd.toml`, line 23: `memory.l0a_kib` is 32: kernels are generated for cores with 64 or more\n\
          help: kernels can't run on such a machine, but `hpmoe simulate --target` can simulate them"
     );
     let missing = package.refused(&package.machine("nowhere.toml"));

@@ -352,10 +352,10 @@ fn loops_have_named_variables_and_known_ranges() {
 fn tasks_assign_only_by_name_and_have_no_conditions_or_calls() {
     check_body("let mut s = gate; up = s; h.store(s);", "up", &["tiles can't be assigned"]);
     check_body("let mut s = gate; s = s.row_sum(); h.store(s);", "s", &["`s` is a value of", "keeps its size"]);
-    check_body("let mut s = 1.0; s += gate; h.store(s * gate);", "s", &["a number a number"]);
+    check_body("let mut s = 1.0; s += gate; h.store(s * gate);", "s", &["a number only a number"]);
     check_body("let mut s = gate.row_sum(); s += gate; h.store(s);", "+=", &["write the larger one on the left"]);
     check_body("up += gate; h.store(gate);", "+=", &["`+` takes"]);
-    check_body("let mut s = 1.0; s = gate; h.store(s * gate);", "s", &["a number a number"]);
+    check_body("let mut s = 1.0; s = gate; h.store(s * gate);", "s", &["a number only a number"]);
     check_body(
         "let mut s = gate; h.store(s += 1.0);",
         "+=",
@@ -684,8 +684,12 @@ fn forms_that_no_body_has_are_named() {
         ("h.store(gate?);", "gate?", ["no `?`", "operations have no errors"]),
         ("let (a, b) = (gate, up.load()); h.store(a * b);", "(gate, up.load())", ["no tuples", "`let` for each value"]),
         ("h.store(gate.at_most(f32::MAX));", "f32::MAX", ["no names of other modules", "such as `3.0e38`"]),
-        ("h.store(gate.silu() as f32);", "gate.silu() as f32", ["not converted by `as`", "values are f32"]),
-        ("h.store((gate.silu()) as bf16);", "(gate.silu()) as bf16", ["not converted by `as`", "`.cast::<bf16>()`"]),
+        ("h.store(gate.silu() as f32);", "gate.silu() as f32", ["`as` doesn't convert values", "values are f32"]),
+        (
+            "h.store((gate.silu()) as bf16);",
+            "(gate.silu()) as bf16",
+            ["`as` doesn't convert values", "`.cast::<bf16>()`"],
+        ),
     ] {
         check_body(body, place, &words);
     }

@@ -156,7 +156,7 @@ def _check_rank(rank: int, ranks: int) -> None:
 def _own(experts: int, rank: int, ranks: int) -> range:
     """The range of a rank's experts."""
     if experts == 0 or experts % ranks:
-        raise HpmoeError(f"{experts} experts can't be shared by {ranks} ranks: use a number of ranks that divides {experts}")
+        raise HpmoeError(f"{experts} experts can't be divided evenly among {ranks} ranks: use a number of ranks that divides {experts}")
     return range(experts // ranks * rank, experts // ranks * (rank + 1))
 
 

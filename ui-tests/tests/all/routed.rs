@@ -170,7 +170,7 @@ fn what_does_not_fit_is_refused_before_the_launch() {
     let error = faulty.launch(&group(2), &faulty.ids, lossless(2) - 1).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "`g` of rank 0 has 239 rows, but where the kernel makes the route there is room for 240: make it with PerRank::with_room, for \
+        "`g` of rank 0 has 239 rows, but a kernel that makes its route has room for 240: make the tensor with PerRank::with_room, for \
          the rows that each rank has room for"
     );
     let many = Faulty::new(&[TOKENS + 1, 0]);
