@@ -74,7 +74,7 @@ mod tests {
             Plan::Cube(plan) => Some(plan.products[0].clone()),
             _ => None,
         });
-        cube.expect("it has products")
+        cube.expect("the layer has a task with products")
     }
 
     fn tile(m: u32, k: u32) -> Work {

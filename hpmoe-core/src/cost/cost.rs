@@ -80,7 +80,7 @@ impl CostModel {
             Work::Put { to, bytes } if to == rank => Cost::Shared(self.elementwise(bytes as f64, bytes as f64)),
             Work::Put { to, bytes } => Cost::Link { to, bytes },
             Work::Gemm { .. } | Work::Share(_) => {
-                let products = work.products().expect("these are products");
+                let products = work.products().expect("this work consists of products");
                 let time = self.in_l2(&products).max(products.hbm_read / self.hbm_read_per_ps);
                 Cost::Shared(SharedWork {
                     time: Time(time.ceil() as u64),

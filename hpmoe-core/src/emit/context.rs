@@ -148,7 +148,7 @@ impl UsedCounters {
     }
 
     fn place(&self, counter: CounterId) -> usize {
-        self.arrays.binary_search_by_key(&counter, |&(id, _)| id).expect("the schedule uses it")
+        self.arrays.binary_search_by_key(&counter, |&(id, _)| id).expect("the schedule uses the counter")
     }
 
     /// The meaning of a counter array in words: the data that each of its counters stands for.

@@ -36,7 +36,7 @@ pub(super) fn files(context: &Context<'_>) -> Vec<Item> {
 /// The function of a task with an external operator. It lends the core to the operator, with all pipes idle and no flag set, and takes it
 /// back.
 pub(super) fn external(task: &Task, plan: &ExternalPlan, function: &str) -> Function {
-    let operator = task.external.as_ref().expect("its plan is that of an external operator");
+    let operator = task.external.as_ref().expect("the task has an external operator, because its plan says so");
     let mut scope = Scope::with(&["core"]);
     let names: Vec<String> = task.params.iter().map(|param| scope.new_name(&param.name)).collect();
     let core = if task.kind == TaskKind::Matrix { "CubeCore &" } else { "VectorCore &" };

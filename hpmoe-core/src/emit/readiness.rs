@@ -178,7 +178,7 @@ fn index(context: &Context<'_>, phase: &Phase, counter: CounterId, index: Index)
             _ => tile("number"),
         },
         Index::Rank => chunk(context),
-        Index::OnceTiles => unreachable!("these are more than one counter"),
+        Index::OnceTiles => unreachable!("an item waits for more than one counter of once-sent row tiles"),
     }
 }
 

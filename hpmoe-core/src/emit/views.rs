@@ -28,7 +28,7 @@ pub(super) fn view(context: &Context<'_>, phase: &Phase, access: &Access) -> Exp
                 RowKind::Expert(rows) if outer.first == 0 => own_expert(context) * int(rows),
                 RowKind::Expert(rows) => own_expert(context) * int(rows) + int(outer.first),
                 RowKind::Matrix(_) => int(outer.first),
-                _ => unreachable!("the front end takes rows of a matrix only of such a tensor"),
+                _ => unreachable!("the front end accepts rows of a matrix only from tensors of matrices"),
             };
             let tile = || iteration(phase, range, index) * int(height);
             if height >= outer.rows {

@@ -185,7 +185,7 @@ fn matrix(kind: RowKind) -> Rows {
         RowKind::Expert(rows) | RowKind::Matrix(rows) => {
             Rows::Expert { range: None, index: 0, height: rows, outer: Outer::whole(rows) }
         }
-        _ => unreachable!("only matrices have rows of their own"),
+        _ => unreachable!("only matrices have a fixed number of rows"),
     }
 }
 

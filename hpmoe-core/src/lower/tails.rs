@@ -197,7 +197,7 @@ pub(super) fn uneven(graph: &TaskGraph, nest: &Nest, task: &Task, places: &[Lowe
                 },
             },
             Device::Steps(_) | Device::Broadcast => {
-                unreachable!("a body has the operations that `{}` stands for", step.operation.name())
+                unreachable!("a body has other operations in place of `{}`", step.operation.name())
             }
         };
         sizes.push(result);

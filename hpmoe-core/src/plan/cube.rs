@@ -103,7 +103,7 @@ pub(super) fn cube(task: &Task) -> Result<CubePlan, Overflow> {
 /// The products whose sum is this value, in order.
 fn terms(task: &Task, value: usize) -> Vec<Term> {
     let product = &task.body.steps[value - task.params.len()];
-    let Device::Matmul { x, w, adds } = product.operation.device else { unreachable!("a sum is one of products") };
+    let Device::Matmul { x, w, adds } = product.operation.device else { unreachable!("a sum consists of products") };
     let operand = |place: usize| product.operands[place].0 as usize;
     let mut sum = if adds { terms(task, operand(0)) } else { Vec::new() };
     let first = usize::from(adds);
@@ -126,10 +126,11 @@ fn extents(task: &Task, (param, way): (usize, Contracted)) -> (u64, u64) {
 fn block(task: &Task, terms: Vec<Term>, y: usize, onto: bool) -> Result<Product, Overflow> {
     let first = terms[0];
     let elements = || terms.iter().map(|term| task.params[term.x.0].shape.element);
-    let element = elements().max_by_key(|element| element.bytes()).expect("a sum has a product");
+    let element = elements().max_by_key(|element| element.bytes()).expect("a sum has at least one product");
     let bytes = element.bytes() as u64;
     // The length that holds whole fractals of every type: a fractal has more elements of a narrower type.
-    let depth = elements().map(|element| FRACTAL_DEPTH / element.bytes() as u64).max().expect("a sum has a product");
+    let depth =
+        elements().map(|element| FRACTAL_DEPTH / element.bytes() as u64).max().expect("a sum has at least one product");
     let least_step = depth * bytes;
     let (m, n) = (extents(task, first.x).1.next_multiple_of(16), extents(task, first.w).1.next_multiple_of(16));
     let k = terms.iter().map(|term| extents(task, term.x).0).max().unwrap_or(0).next_multiple_of(depth);

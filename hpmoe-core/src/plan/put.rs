@@ -20,7 +20,7 @@ pub struct PutPlan {
 
 pub(super) fn put(task: &Task) -> Result<PutPlan, Overflow> {
     let step = task.body.steps.iter().find(|step| matches!(step.operation.device, Device::Put));
-    let step = step.expect("the front end asks a put task to put");
+    let step = step.expect("the front end accepts a put task only with a put");
     let (to, from) = (step.operands[0].0 as usize, step.operands[1].0 as usize);
     let shape = task.params[from].shape;
     let row = Bytes((shape.cols * shape.element.bytes()) as u64).align_up(32);

@@ -119,7 +119,7 @@ fn touched(graph: &TaskGraph, phase: &Phase, access: &Access) -> String {
         Rows::BlockSlots => "slots of the block".to_owned(),
         Rows::Expert { range, index, outer, .. } => {
             let (RowKind::Expert(rows) | RowKind::Matrix(rows)) = graph.tensors[access.tensor].rows else {
-                unreachable!("only matrices have rows of their own")
+                unreachable!("only matrices have a fixed number of rows")
             };
             let matrix = matches!(graph.tensors[access.tensor].rows, RowKind::Matrix(_));
             let (expert, end) = (if matrix { "" } else { "expert, " }, outer.first + outer.rows);

@@ -35,7 +35,7 @@ impl Target {
     /// Never: a test reads the file.
     #[must_use]
     pub fn ascend_a3() -> Self {
-        Self::read(ASCEND_A3).expect("the built-in target is right")
+        Self::read(ASCEND_A3).expect("the built-in target is valid")
     }
 
     /// A built-in target by its name.

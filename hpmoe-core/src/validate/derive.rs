@@ -79,7 +79,7 @@ impl Orders {
             (Some(before), Some(after)) => Violation::Unordered { before, after, tensor },
             (Some(phase), None) => Violation::FreedEarly { phase, tensor },
             (None, Some(phase)) => Violation::WrittenEarly { phase, tensor },
-            (None, None) => unreachable!("words touch nothing"),
+            (None, None) => unreachable!("two entries that are words touch no tensor"),
         }
     }
 }

@@ -44,7 +44,8 @@ fn name(checked: &CheckedGraph) -> String {
 
 fn files(folder: &str) -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
-    let entries = std::fs::read_dir(folder).expect("the folder is there").map(|entry| entry.expect("it can be read"));
+    let entries =
+        std::fs::read_dir(folder).expect("the folder exists").map(|entry| entry.expect("the folder can be read"));
     let mut files: Vec<PathBuf> = entries
         .map(|entry| entry.path())
         .filter(|path| path.extension().is_some_and(|ending| ending == "rs"))

@@ -23,8 +23,8 @@ const USUAL: u64 = 40;
 
 /// The checked graph of a kernel's source, or its faults.
 fn checked(source: &str) -> Result<CheckedGraph, Vec<Diagnostic>> {
-    let module = modules(source).expect("it is Rust").remove(0);
-    Ok(front(&module, &Overrides::new())?.flows.into_iter().next_back().expect("it has a taskflow"))
+    let module = modules(source).expect("the generated program is Rust").remove(0);
+    Ok(front(&module, &Overrides::new())?.flows.into_iter().next_back().expect("the generated program has a taskflow"))
 }
 
 /// The checked graph of a random program.

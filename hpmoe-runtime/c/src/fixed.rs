@@ -65,7 +65,7 @@ impl Fixed {
     /// The conditions of `hpmoe_capture` in the header apply.
     pub(crate) unsafe fn capture(&mut self, replay: &Replay) -> Result<(), Failure> {
         let capture = |launch: &mut FixedLaunch<'_>, streams: Option<&Streams>, arguments: &[Argument<'_>]| {
-            launch.capture(streams.expect("they are not null"), arguments)
+            launch.capture(streams.expect("the pointer to the streams is not null"), arguments)
         };
         // SAFETY: the caller upholds the contract of this function.
         unsafe { self.again(replay, capture) }

@@ -41,7 +41,7 @@ impl LaunchMemory {
         let mut tensors = tensors.iter();
         for table in kernel.arguments() {
             for rank in group.ranks().here() {
-                let tensor = tensors.next().expect("parts have been counted");
+                let tensor = tensors.next().expect("the number of parts has been checked");
                 let (part, raw) = part(kernel.compiled.tables(), table, rank, route, tensor)?;
                 launched.push(LaunchPart { raw, on_npu: part.on_npu });
                 parts.push(part);

@@ -89,7 +89,7 @@ impl Calls {
 
     pub(super) fn ranks(&self) -> usize {
         // SAFETY: takes nothing.
-        usize::try_from(unsafe { (self.n_pes)() }).expect("a number of ranks")
+        usize::try_from(unsafe { (self.n_pes)() }).expect("the number of ranks is not negative")
     }
 
     /// Allocates symmetric memory, and returns its address; `None` if there is not enough. All ranks must make this call.
@@ -109,7 +109,7 @@ impl Calls {
                 Write::Put => (self.putmem)(to, bytes.as_ptr().cast(), bytes.len(), pe),
                 Write::Add => {
                     for (at, word) in bytes.chunks_exact(4).enumerate() {
-                        let add = i32::from_ne_bytes(word.try_into().expect("a word"));
+                        let add = i32::from_ne_bytes(word.try_into().expect("a chunk has four bytes"));
                         if add != 0 {
                             (self.int_atomic_add)(to.cast::<c_int>().add(at), add, pe);
                         }
@@ -141,7 +141,7 @@ impl Calls {
 }
 
 fn number(rank: usize) -> c_int {
-    c_int::try_from(rank).expect("ranks are few")
+    c_int::try_from(rank).expect("there are fewer than 2^31 ranks")
 }
 
 /// Finds a function of the library.

@@ -130,7 +130,7 @@ impl Group {
         let mut state = self.joint.state.lock().unwrap_or_else(PoisonError::into_inner);
         let mut kept = state.take().ok_or(LaunchError::Broken)?;
         // If a call fails, kernels of some ranks may wait for those of others: the group stays broken, and they are waited for here.
-        let flight = kept.flights.get_mut(&number).expect("it is kept until it is dropped");
+        let flight = kept.flights.get_mut(&number).expect("the group keeps a fixed launch until it is dropped");
         flight.again(streams).map_err(|(_, cause)| cause)?;
         *state = GroupState::Sound(kept);
         Ok(())
@@ -140,20 +140,30 @@ impl Group {
     fn capture(&self, number: u64, streams: &Streams) -> Result<(), LaunchError> {
         let mut state = self.joint.state.lock().unwrap_or_else(PoisonError::into_inner);
         // Nothing runs, whatever comes of it.
-        let flight = state.kept()?.flights.get(&number).expect("it is kept until it is dropped");
+        let flight = state.kept()?.flights.get(&number).expect("the group keeps a fixed launch until it is dropped");
         flight.capture(streams).map_err(|(_, cause)| cause.into())
     }
 
     /// Overwrites the placement of the launch that the group keeps under `number`.
     fn place(&self, number: u64, placement: &Placement) -> Result<(), LaunchError> {
         let mut state = self.joint.state.lock().unwrap_or_else(PoisonError::into_inner);
-        Ok(state.kept()?.flights.get(&number).expect("it is kept until it is dropped").place(placement)?)
+        Ok(state
+            .kept()?
+            .flights
+            .get(&number)
+            .expect("the group keeps a fixed launch until it is dropped")
+            .place(placement)?)
     }
 
     /// Counts launches by graphs of the launch that the group keeps under `number`.
     fn replayed(&self, number: u64, launches: u32) -> Result<(), LaunchError> {
         let mut state = self.joint.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.kept()?.flights.get_mut(&number).expect("it is kept until it is dropped").replayed(launches);
+        state
+            .kept()?
+            .flights
+            .get_mut(&number)
+            .expect("the group keeps a fixed launch until it is dropped")
+            .replayed(launches);
         Ok(())
     }
 
@@ -162,7 +172,7 @@ impl Group {
         let mut state = self.joint.state.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(mut kept) = state.take() else { return };
         let limit: Duration = kept.flights.values().map(npus::Flight::limit).sum();
-        let flight = kept.flights.remove(&number).expect("it is kept until it is dropped");
+        let flight = kept.flights.remove(&number).expect("the group keeps a fixed launch until it is dropped");
         if flight.wait(limit).is_ok() {
             *state = GroupState::Sound(kept);
         } else {

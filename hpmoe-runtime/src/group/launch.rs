@@ -99,7 +99,7 @@ fn races(tables: &KernelTables, ranks: usize, options: &LaunchOptions) -> Result
 /// The end of the only rank of this process. If the rank could not start for lack of a resource, the end says so.
 fn own_end(shared: &LaunchShared<'_>, ends: Result<Vec<RankEnd>, LaunchError>) -> Result<RankEnd, LaunchError> {
     match ends {
-        Ok(mut ends) => Ok(ends.pop().expect("a process of many runs one rank")),
+        Ok(mut ends) => Ok(ends.pop().expect("if ranks are processes, each process runs one rank")),
         Err(LaunchError::Resource { resource, cause, .. }) => {
             let cores = (shared.kernel.tables().aic + shared.kernel.tables().aiv) as usize;
             Ok(RankEnd {

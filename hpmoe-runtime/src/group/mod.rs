@@ -119,7 +119,7 @@ impl Group {
 
     fn with_npus(mut self, npus: Vec<Npu>) -> Result<Self, LaunchError> {
         let npus: Vec<_> = npus.into_iter().map(Arc::new).collect();
-        let joint = Arc::get_mut(&mut self.joint).expect("a group is put on NPUs before it is given placements");
+        let joint = Arc::get_mut(&mut self.joint).expect("a group is moved to NPUs before it gets a placement");
         joint.shared = joint.member.as_ref().map(|_| SharedByGroup::chosen(&npus[0])).transpose()?;
         joint.npus = Some(npus);
         Ok(self)

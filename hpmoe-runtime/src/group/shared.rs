@@ -36,7 +36,7 @@ pub(super) struct LaunchShared<'a> {
 impl LaunchShared<'_> {
     /// Number of launches of each rank: the number of steps times the number of repetitions.
     pub(super) fn launches(&self) -> u32 {
-        self.options.repeat.max(1) * u32::try_from(self.steps).expect("a row is short")
+        self.options.repeat.max(1) * u32::try_from(self.steps).expect("a row has fewer than 2^32 launches")
     }
 
     /// Number of the step that launch `number` runs.

@@ -333,7 +333,9 @@ impl TableMemory {
         route: &LaunchRoute<'_>,
         rank: Rank,
     ) -> Vec<HpmoeSpace> {
-        let LaunchRoute::Kernel(route) = route else { unreachable!("the host's routes have their number of chunks") };
+        let LaunchRoute::Kernel(route) = route else {
+            unreachable!("a route made by the host has a fixed number of chunks")
+        };
         let tokens = route.chunk_tokens(rank, choice.tables.chunks);
         let of_choice = |((space, table), turn): ((&HpmoeSpace, &SpaceTable), &Option<u32>)| match (
             of_tokens(table, &tokens),

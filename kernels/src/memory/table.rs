@@ -225,7 +225,7 @@ fn formula_of_any(row_kind: RowKind, most: usize) -> String {
         RowKind::Received => format!("{CHUNK_BUFFERS}·rows"),
         RowKind::Expert(height) => format!("S·{height}"),
         RowKind::Matrix(height) => height.to_string(),
-        RowKind::Once | RowKind::Routed => unreachable!("chunks have no such tensor of their own"),
+        RowKind::Once | RowKind::Routed => unreachable!("no chunk has a tensor of these rows"),
     }
 }
 

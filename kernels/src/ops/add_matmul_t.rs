@@ -13,7 +13,7 @@ pub(super) static OPERATION: Operation = Operation {
     takes_element: false,
     numbers: any_numbers,
     shape,
-    host: Host::product(|sum, x, w| sum.expect("a value to add to").add_matmul_t(&x, &w)),
+    host: Host::product(|sum, x, w| sum.expect("the operation has a value to add to").add_matmul_t(&x, &w)),
     device: Device::Matmul { x: Contracted::Columns, w: Contracted::Columns, adds: true },
 };
 

@@ -70,7 +70,7 @@ pub(super) fn fits(name: &str, types: &[ElementType], left: Side<'_>, right: Sid
 
 /// Types as a list in a sentence.
 fn list(types: &[ElementType]) -> String {
-    let (last, others) = types.split_last().expect("a product takes some type");
+    let (last, others) = types.split_last().expect("a product takes at least one type");
     let others: Vec<&str> = others.iter().map(|other| other.name()).collect();
     format!("{} or {last}", others.join(", "))
 }

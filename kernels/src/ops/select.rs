@@ -86,7 +86,7 @@ impl<const R: usize, const C: usize> Value<R, C> {
         let (yes, no) = (yes.after(&mask, "select", |_, x| x), no.after(&mask, "select", |_, x| x));
         let mut pairs = yes.as_slice().iter().zip(no.as_slice());
         mask.map(|mask| {
-            let (yes, no) = pairs.next().expect("all three have one size");
+            let (yes, no) = pairs.next().expect("the mask and both values have the same size");
             if mask == 0.0 { *no } else { *yes }
         })
     }

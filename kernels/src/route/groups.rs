@@ -51,7 +51,7 @@ impl Route {
             // The first faulty slot, because a kernel reports that one, too.
             let mut faulty: Option<(usize, usize)> = None;
             for (expert, slots) in self.slots_of_logical(rank) {
-                for slot in slots.iter().map(|slot| usize::try_from(*slot).expect("slots are numbers")) {
+                for slot in slots.iter().map(|slot| usize::try_from(*slot).expect("a route lists no negative slot")) {
                     let earlier = faulty.is_none_or(|(first, _)| slot < first);
                     if earlier && slot % top_k / ids != expert.id() / group {
                         faulty = Some((slot, expert.id()));

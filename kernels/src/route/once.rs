@@ -67,7 +67,8 @@ impl Route {
             for e in self.experts_of(rank) {
                 let pair = self.pair_once(source, e);
                 for (row, &slot) in (pair.base + pair.at..).zip(&self.order_once(source)[pair.order..][..pair.rows]) {
-                    row_of[token(slot, self.top_k())] = i32::try_from(row).expect("fewer than rows received");
+                    row_of[token(slot, self.top_k())] =
+                        i32::try_from(row).expect("there are fewer once-sent rows than received rows");
                 }
             }
             for e in self.experts_of(rank) {

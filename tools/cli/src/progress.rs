@@ -66,7 +66,7 @@ impl Progress {
             None => "{spinner} {pos} {elapsed} {wide_msg}",
         };
         let bar = ProgressBar::with_draw_target(steps, ProgressDrawTarget::hidden());
-        bar.set_style(ProgressStyle::with_template(template).expect("the template is right"));
+        bar.set_style(ProgressStyle::with_template(template).expect("the template is valid"));
         let (end, ended) = channel::<()>();
         let shown = bar.clone();
         let waiting = spawn(move || {

@@ -173,7 +173,8 @@ fn judge(
 ) -> Result<(), String> {
     let known = results.found();
     let left: Vec<&String> = chosen.iter().filter(|name| !known.contains_key(*name)).collect();
-    let style = ProgressStyle::with_template("{bar:30} {pos}/{len} mutants, {eta} left").expect("a fixed template");
+    let style =
+        ProgressStyle::with_template("{bar:30} {pos}/{len} mutants, {eta} left").expect("the template is valid");
     let bar = ProgressBar::new(left.len() as u64).with_style(style);
     let next = AtomicUsize::new(0);
     let work = || -> Result<(), String> {

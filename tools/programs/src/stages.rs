@@ -31,7 +31,7 @@ impl Layer {
                 self.tensors[slots].read = true;
                 slots
             } else {
-                self.pick(rng, Rows::Tokens, None).expect("there are tokens")
+                self.pick(rng, Rows::Tokens, None).expect("some tensor has a row for each token")
             };
             let (element, width) = (self.tensors[from].element, self.tensors[from].columns);
             let once = !of_slots && self.rows_can_be_parameters() && once_in(rng, 4);
@@ -82,7 +82,7 @@ impl Layer {
     fn vector(&mut self, rng: &mut Rng, space: Space, rows: Rows, height: usize, sum: Option<(usize, Option<usize>)>) {
         let base = match sum {
             Some((slots, _)) => slots,
-            None => self.pick(rng, rows, None).expect("there are some"),
+            None => self.pick(rng, rows, None).expect("some tensor has rows of this kind"),
         };
         let width = self.tensors[base].columns;
         let whole = once_in(rng, 2);
@@ -207,7 +207,7 @@ impl Layer {
     fn gradient(&mut self, rng: &mut Rng) {
         let Some(left) = self.pick(rng, Rows::Received, Some(Element::FACTORS)) else { return };
         let of = self.tensors[left].element;
-        let right = self.pick(rng, Rows::Received, Some(&[of])).expect("the left one is of that type");
+        let right = self.pick(rng, Rows::Received, Some(&[of])).expect("the left factor has this type");
         let adds = self.chunks.is_some() || once_in(rng, 2);
         let element = if adds { Element::F32 } else { Element::any(rng) };
         let [rows, columns] = [left, right].map(|factor| self.tensors[factor].columns);
@@ -231,7 +231,7 @@ impl Layer {
 
     /// Sends rows back to the slots of their tokens, and sums over the slots.
     pub(crate) fn give_back(&mut self, rng: &mut Rng) {
-        let rows = self.pick(rng, Rows::Received, None).expect("there are some");
+        let rows = self.pick(rng, Rows::Received, None).expect("some tensor has received rows");
         self.give_back_rows(rng, rows);
     }
 

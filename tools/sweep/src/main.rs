@@ -104,7 +104,7 @@ fn sweep(options: &Options) -> Result<bool, String> {
 
 /// Simulates cases, several builds in parallel. Returns all cases, including those known before, and the number of simulated ones.
 fn simulate(left: &[Case], options: &Options, results: Results) -> Result<(Rows, usize), String> {
-    let style = ProgressStyle::with_template("{elapsed} {wide_bar} {pos}/{len} {msg}").expect("the template is right");
+    let style = ProgressStyle::with_template("{elapsed} {wide_bar} {pos}/{len} {msg}").expect("the template is valid");
     let bar = ProgressBar::new(left.len() as u64).with_style(style);
     let begun = Instant::now();
     let goes_on = || options.minutes.is_none_or(|minutes| begun.elapsed().as_secs() < 60 * minutes);

@@ -111,7 +111,7 @@ impl Scope {
             1 => format!("{}_", plain.trim_end_matches('_')),
             _ => format!("{}_{number}", plain.trim_end_matches('_')),
         };
-        let name = (0..).map(numbered).find(|name| !self.taken.contains(name)).expect("there are enough numbers");
+        let name = (0..).map(numbered).find(|name| !self.taken.contains(name)).expect("some number gives a free name");
         self.taken.insert(name.clone());
         name
     }

@@ -67,7 +67,8 @@ impl Emitter<'_> {
             Instruction::Binary(function) | Instruction::Unary(function) => function,
         };
         let extent = Extent::new(self.buffer(call.to));
-        let number = self.extents.iter().position(|other| *other == extent).expect("extents are those of all calls");
+        let number =
+            self.extents.iter().position(|other| *other == extent).expect("the list has the extents of all calls");
         arguments.push(name(&self.counts[number]));
         Stmt::call(function, arguments)
     }

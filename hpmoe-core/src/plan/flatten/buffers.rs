@@ -97,7 +97,7 @@ impl Builder<'_> {
                 || self.task.params.iter().any(|param| param.name == name)
         };
         let numbered = |number: u32| if number == 1 { name.clone() } else { format!("{name}_{number}") };
-        (1..).map(numbered).find(|name| !taken(name)).expect("there are enough numbers")
+        (1..).map(numbered).find(|name| !taken(name)).expect("some number gives a free name")
     }
 
     /// Records that two values have the same number of columns.

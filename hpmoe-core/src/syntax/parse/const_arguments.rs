@@ -56,7 +56,7 @@ pub(super) fn with_values(statements: &mut [Stmt], parameters: &[String], values
     }
     let put = |expr: &mut Expr| {
         let tokens = replaced(expr.to_token_stream(), parameters, values);
-        *expr = syn::parse2(tokens).expect("a value stands where a name stood");
+        *expr = syn::parse2(tokens).expect("an expression stays valid if values replace names in it");
     };
     sizes(statements, &put);
 }

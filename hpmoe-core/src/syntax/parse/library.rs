@@ -53,7 +53,7 @@ impl Names {
 
     /// A function of the library, preceded by the functions that it calls and that the module doesn't have yet.
     fn functions(&mut self, used: &Used) -> Vec<ItemFn> {
-        let text = used.source().expect("it was found before");
+        let text = used.source().expect("the library has the function");
         let tokens: TokenStream = text.parse().expect("the library is Rust");
         if used.taskflow {
             let tasks = called(&function(tokens.clone(), &used.name).block.stmts);
@@ -83,8 +83,10 @@ impl Names {
         for call in calls {
             let (own, is_new) = self.called(&call, name);
             if is_new {
-                let (_, text) =
-                    sources.iter().find(|(known, _)| *known == call).expect("the library has what it calls");
+                let (_, text) = sources
+                    .iter()
+                    .find(|(known, _)| *known == call)
+                    .expect("the library has each function that it calls");
                 functions.extend(self.task(text.parse().expect("the library is Rust"), &own));
             }
             renamed.push((call, own));

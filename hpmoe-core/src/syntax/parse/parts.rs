@@ -151,7 +151,8 @@ fn declare(statements: &mut [Stmt], part: &str, caller: &Reader<'_>, names: &mut
                     1 => format!("{part}_{}", declared.name),
                     _ => format!("{part}_{}_{number}", declared.name),
                 };
-                let name = (0..).map(numbered).find(|name| !taken.contains(name)).expect("numbers do not end");
+                let name =
+                    (0..).map(numbered).find(|name| !taken.contains(name)).expect("some number gives a free name");
                 taken.push(name.clone());
                 caller.types.borrow_mut().push((name.clone(), declared.kind.type_text(declared.element)));
                 caller.sizes.borrow_mut().push((name.clone(), declared.kind.sizes(&declared.columns)));

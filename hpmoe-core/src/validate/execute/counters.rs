@@ -104,7 +104,7 @@ impl<'a> CounterValues<'a> {
             Index::Tile => (rank, counter, item.expert, row_tile()?, tile.column),
             Index::Expert => (rank, counter, item.expert, 0, 0),
             Index::Block => (rank, counter, item.tokens.start / self.height(counter), item.chunk, 0),
-            Index::PieceBlocks | Index::OnceTiles => unreachable!("these are more than one counter"),
+            Index::PieceBlocks | Index::OnceTiles => unreachable!("these indices name more than one counter"),
             Index::Rank => (rank, counter, 0, item.chunk, 0),
         })
     }

@@ -54,7 +54,7 @@ impl Items {
     }
 
     fn groups(&self, space: SpaceId, rank: usize) -> &[Vec<PlacedItem>] {
-        self.by_rank[rank].get(&space).expect("a phase runs over it")
+        self.by_rank[rank].get(&space).expect("a phase runs over the space")
     }
 }
 
@@ -200,7 +200,7 @@ fn groups(graph: &TaskGraph, routing: &RoutedSlots, space: SpaceId, rank: usize)
     let pairs = (0..routing.ranks).flat_map(|peer| (0..routing.local).map(move |expert| (peer, expert)));
     match space.kind {
         SpaceKind::RowTiles => (0..routing.local).map(|expert| row_tiles(routing, rank, expert, height)).collect(),
-        SpaceKind::OnceTiles => unreachable!("no phase runs over what only counters stand for"),
+        SpaceKind::OnceTiles => unreachable!("no phase runs over row tiles of once-sent rows, which only counters use"),
         SpaceKind::Experts => (0..routing.local).map(|expert| vec![whole(routing, rank, expert)]).collect(),
         SpaceKind::Sends => pairs.map(|(owner, expert)| pieces(routing, rank, (rank, owner, expert), height)).collect(),
         SpaceKind::SendsOnce => {

@@ -253,6 +253,6 @@ fn rows(graph: &TaskGraph, tile: &PhaseTile, rows: Rows) -> (usize, Vec<usize>) 
         Rows::Scatter => (item.source, item.slots.clone()),
         Rows::Block => (item.rank, item.tokens.clone().collect()),
         Rows::BlockSlots => (item.rank, (item.tokens.start * top_k..item.tokens.end * top_k).collect()),
-        Rows::Once | Rows::Expert { .. } => unreachable!("these depend on more than the tile"),
+        Rows::Once | Rows::Expert { .. } => unreachable!("these rows depend on more than the item"),
     }
 }

@@ -98,7 +98,8 @@ fn bar(left: u64, count: u64) -> ProgressBar {
     if count <= BLOCK {
         return ProgressBar::hidden();
     }
-    let style = ProgressStyle::with_template("{bar:30} {pos}/{len} schedules, {eta} left").expect("a fixed template");
+    let style =
+        ProgressStyle::with_template("{bar:30} {pos}/{len} schedules, {eta} left").expect("the template is valid");
     ProgressBar::new(left).with_style(style)
 }
 

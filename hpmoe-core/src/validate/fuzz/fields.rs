@@ -120,7 +120,8 @@ fn elision(elision: &mut Elision, known: &Known, random: &mut Random) -> String 
 
 /// A different division of sends among cores, or turns of a different size.
 pub(super) fn other_sends(sends: Sends, random: &mut Random) -> Sends {
-    let rows = [1, 2, 8, 16, 128, u32::MAX].map(NonZeroU32::new)[random.index(6)].expect("none is zero");
+    let rows =
+        [1, 2, 8, 16, 128, u32::MAX].map(NonZeroU32::new)[random.index(6)].expect("no number in the list is zero");
     let all = [Sends::PeerAfterPeer, Sends::InTurn { rows }];
     let others: Vec<Sends> = all.into_iter().filter(|&other| other != sends).collect();
     others[random.index(others.len())]

@@ -125,7 +125,7 @@ fn schedules_of_all_choices_are_accepted() {
         let own = values.skip(number % sharing).step_by(sharing);
         let single = own.map(|(key, value)| {
             let mut choices = Choices::default();
-            choices.set(key, value).expect("it is tried");
+            choices.set(key, value).expect("the value is one that tuning tries");
             choices
         });
         let all: Vec<Choices> = single.chain((0..by_chance.count()).map(|_| any(&mut random))).collect();

@@ -45,7 +45,7 @@ fn right(name: &str, checked: &CheckedGraph, block: u64) -> (Vec<Schedule>, Judg
 /// Machines and choices: default choices on few cores; sending cores dedicated to peers; peers in turn; and random
 /// choices on random cores.
 fn machines(random: &mut Random) -> impl Iterator<Item = (Cores, Choices)> {
-    let read = |text| Choices::read(text).expect("they are choices");
+    let read = |text| Choices::read(text).expect("the text lists choices");
     let plain = (Cores { aic: 3, aiv: 5 }, Choices::default());
     let dedicated = (Cores { aic: 3, aiv: 8 }, read("put_cores=6 peer_cores=20 dedicate_from=0 by_arrival=always"));
     let any = |_| (Cores { aic: 1 + random.below(4) as u32, aiv: 2 + random.below(7) as u32 }, any(random));
@@ -57,7 +57,9 @@ fn machines(random: &mut Random) -> impl Iterator<Item = (Cores, Choices)> {
 pub(in crate::validate) fn any(random: &mut Random) -> Choices {
     let mut choices = Choices::default();
     for choice in &CHOICES {
-        choices.set(choice.key, choice.tried[random.index(choice.tried.len())]).expect("it is tried");
+        choices
+            .set(choice.key, choice.tried[random.index(choice.tried.len())])
+            .expect("the value is one that tuning tries");
     }
     choices
 }

@@ -24,7 +24,7 @@ impl Deref for LentMemory {
     type Target = DeviceMemory;
 
     fn deref(&self) -> &DeviceMemory {
-        self.block.as_ref().expect("it is there until it is dropped")
+        self.block.as_ref().expect("the block stays here until this is dropped")
     }
 }
 

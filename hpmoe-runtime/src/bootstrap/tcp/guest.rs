@@ -92,7 +92,7 @@ impl Guest {
         match self.fill(size_of::<Proof>()) {
             Ok(false) => Step::Waits,
             Ok(true) => {
-                let proof = self.bytes.first_chunk().expect("a hello is longer");
+                let proof = self.bytes.first_chunk().expect("a hello is longer than a proof");
                 if terms.key.is_right(proof, Side::Rank, &hello, &challenge) {
                     Step::Arrived(Hello::read(&hello), terms.key.proof(Side::RankZero, &hello, &challenge))
                 } else {

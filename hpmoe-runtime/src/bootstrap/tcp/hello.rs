@@ -75,7 +75,7 @@ pub(super) fn number(bytes: &[u8]) -> u32 {
 }
 
 pub(super) fn array<const N: usize>(bytes: &[u8]) -> [u8; N] {
-    bytes.try_into().expect("the length is fixed")
+    bytes.try_into().expect("the slice has the array's length")
 }
 
 #[cfg(test)]

@@ -206,7 +206,7 @@ pub(super) fn finish(
     let result = enqueued.map_err(|(_, cause)| cause.into()).and_then(|()| {
         let mut ends = ranks.iter().map(|rank| rank.end(&shared)).collect::<Result<Vec<_>, _>>()?;
         if let Some(member) = member {
-            ends = exchange(&shared, member, ends.pop().expect("a process of many runs one rank"))?;
+            ends = exchange(&shared, member, ends.pop().expect("if ranks are processes, each process runs one rank"))?;
             each_shared(&shared, row, session, |heap, at, argument, rank| heap.copy_out(at, argument, rank))?;
         }
         for rank in ranks {

@@ -98,7 +98,14 @@ fn an_id_is_found_twice_at_any_distance() {
                 let route = Case { ranks: 1, experts: 12, top_k, chunks: 1, once: false, ..good }.route();
                 let kernel = CaseKernel::new(&case);
                 let what = (top_k * 100 + first * 10 + second) as u64;
-                let ended = run(&case, &kernel, &route.expect("no token"), Rank::new(0), &[vec![0; 12]], what);
+                let ended = run(
+                    &case,
+                    &kernel,
+                    &route.expect("a route without tokens is valid"),
+                    Rank::new(0),
+                    &[vec![0; 12]],
+                    what,
+                );
                 left(&ended.outcome, what);
                 let fault = ended.fault();
                 let found = (fault.group, fault.item, fault.column as usize, fault.index as usize, fault.need);
@@ -281,7 +288,7 @@ fn a_refused_route_is_not_kept() {
         let kernel = CaseKernel::with_kept(&case, Kept::Keeps);
         let ended = run(&case, &kernel, &route, rank, &counts, seed);
         refused(&kernel, &ended, seed);
-        let (name, expected, kept) = ended.tables.last().expect("what was kept");
+        let (name, expected, kept) = ended.tables.last().expect("the kept route comes last");
         assert_eq!((*name, kept), ("kept route", expected), "case {seed}");
     }
 }

@@ -372,7 +372,7 @@ pub(super) fn launch(
     let outcome = kernel(kernel_of.bare).run(&run, stop);
     let mut tables = compared(&mut device, &mut expected, route.order(rank).len() as i32);
     if sizes.chooses() {
-        let (_, starts, _) = tables.iter_mut().find(|(name, ..)| *name == "starts").expect("there are starts");
+        let (_, starts, _) = tables.iter_mut().find(|(name, ..)| *name == "starts").expect("the tables include starts");
         starts.resize(kernel_of.tables.phases.len() * 4, 0);
         starts.extend((chunks as u32).to_le_bytes());
     }

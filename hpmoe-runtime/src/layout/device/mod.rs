@@ -82,7 +82,7 @@ fn alike(ended: &Ended, what: &str) {
         if expected != made {
             let word =
                 |bytes: &[u8], at: usize| bytes.get(4 * at..4 * at + 4).map_or(0, bytemuck::pod_read_unaligned::<i32>);
-            let at = (0..).find(|&at| word(expected, at) != word(made, at)).expect("they differ");
+            let at = (0..).find(|&at| word(expected, at) != word(made, at)).expect("the two tables differ");
             let (made, expected) = (word(made, at), word(expected, at));
             panic!("{what}: word {at} of `{name}` is {made}, but the host makes {expected}");
         }

@@ -35,8 +35,8 @@ impl Page<'_> {
         let mut html = String::with_capacity(HTML.len() + data.len());
         let mut rest = HTML;
         while let Some((before, after)) = rest.split_once("{{") {
-            let (name, after) = after.split_once("}}").expect("the template closes what it opens");
-            let part = parts.iter().find(|(part, _)| *part == name).expect("the template has these parts alone");
+            let (name, after) = after.split_once("}}").expect("the template closes each opening brace");
+            let part = parts.iter().find(|(part, _)| *part == name).expect("the template names only these parts");
             html.push_str(before);
             html.push_str(part.1);
             rest = after;

@@ -80,7 +80,7 @@ fn compare(found: &[f32], left: &[u16], right: &[u16]) -> Result<String, Failure
             equal += usize::from(have.to_bits() == sum.to_bits());
         }
         let bits = equal * 100 / found.len();
-        write!(text, " {depth}: {error:.1} ({own:.1}), equal bits {bits} %;").expect("a string takes all");
+        write!(text, " {depth}: {error:.1} ({own:.1}), equal bits {bits} %;").expect("writing to a string never fails");
         if error > 4.0 * depth as f64 {
             wrong = wrong.or(Some(depth));
         }

@@ -90,7 +90,7 @@ fn walk(product: &OperatorProduct, rows: u32, target: &Target, products: &Produc
     let operands = products.operands;
     let reuses =
         walks.map(|walk| simulate::reuse(target, walk, ProductExtents { m, n, k, operands, written: 2 }, neighbours));
-    reuses.min_by(|a, b| bytes(a).total_cmp(&bytes(b))).expect("one band at least")
+    reuses.min_by(|a, b| bytes(a).total_cmp(&bytes(b))).expect("there is at least one band")
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ impl Original {
     #[must_use]
     pub fn queues(&self, rank: u32) -> Queues {
         let listed = self.operators();
-        let find = |operator| *listed.iter().find(|l| l.operator == operator).expect("an operator of this direction");
+        let find = |operator| *listed.iter().find(|l| l.operator == operator).expect("the direction has this operator");
         let vector = match self.direction() {
             Direction::Forward => Operator::SwiGlu,
             Direction::Backward => Operator::SwiGluGrad,

@@ -88,7 +88,9 @@ impl Replay {
                 }
             }
             OriginalWork::Product { expert, core } => {
-                let OperatorKind::Product(extents) = task.operator.kind(shape) else { unreachable!("a product") };
+                let OperatorKind::Product(extents) = task.operator.kind(shape) else {
+                    unreachable!("the operator is a product")
+                };
                 let received = self.routing.expert_rows(rank * shape.experts_per_rank() + expert);
                 let tiles = Tiles { before: 0, cores: self.original.workers(CoreKind::Aic), core };
                 let products = Products {

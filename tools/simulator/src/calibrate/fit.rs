@@ -38,7 +38,7 @@ fn errors(policy: PublishedPolicy, target: &Target, latency: &Latency<'_>) -> [f
         .iter()
         .filter(|published| published.policy == policy && published.fitted_on())
         .map(|published| latency(published, target) / published.ms - 1.0);
-    [(); 2].map(|()| errors.next().expect("two directions"))
+    [(); 2].map(|()| errors.next().expect("there is a latency for each of the two directions"))
 }
 
 /// The shares with the least sum of squared errors. They are found by Gauss-Newton steps on the shares' reciprocals, of which a latency is
@@ -95,7 +95,7 @@ fn newton<const N: usize>(slopes: &[[f64; 2]; N], errors: [f64; 2]) -> Option<[f
             change[0] = (errors[0] * b[1] - errors[1] * b[0]) / determinant;
             change[1] = (a[0] * errors[1] - a[1] * errors[0]) / determinant;
         }
-        _ => unreachable!("one or two shares"),
+        _ => unreachable!("there are one or two shares to fit"),
     }
     change.iter().all(|change| change.is_finite()).then_some(change)
 }

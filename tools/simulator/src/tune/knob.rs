@@ -56,7 +56,7 @@ impl Knob {
             }
             Self::Choice { flow, key, values } => {
                 let choices = candidate.choices.entry(flow.clone()).or_default();
-                choices.set(key, values[value]).expect("values to try are right");
+                choices.set(key, values[value]).expect("values to try are valid");
                 if *choices == Choices::default() {
                     candidate.choices.remove(flow);
                 }

@@ -23,7 +23,7 @@ impl Marker {
             "aiv_task" => Some(Self::Task(TaskKind::Vector)),
             "comm_put" => Some(Self::Task(TaskKind::Put)),
             TASKFLOW => Some(Self::Flow),
-            other => unreachable!("`{other}` is a marker without a meaning"),
+            other => unreachable!("`{other}` is listed as a marker, but has no meaning here"),
         }
     }
 

@@ -161,7 +161,7 @@ impl Shmem {
     }
 
     fn heap(&self) -> Result<Arc<Heap>, NpuError> {
-        lock(&self.heap).as_ref().expect("it has begun").clone()
+        lock(&self.heap).as_ref().expect("the group has begun to use SHMEM").clone()
     }
 }
 

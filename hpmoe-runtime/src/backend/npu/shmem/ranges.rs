@@ -26,7 +26,7 @@ impl FreeRanges {
 
     /// Returns a range that [`take`](Self::take) allocated.
     pub(super) fn give_back(&mut self, mut at: usize, bytes: usize) {
-        let mut bytes = whole_lines(bytes).expect("it was taken");
+        let mut bytes = whole_lines(bytes).expect("these bytes were taken before");
         if let Some(after) = self.0.remove(&(at + bytes)) {
             bytes += after;
         }

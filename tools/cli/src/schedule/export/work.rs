@@ -9,7 +9,7 @@ pub(super) fn work(rank: u32, work: &Work) -> Value {
         Work::Empty => json!({"kind": "none"}),
         Work::Fixed { time } => json!({"kind": "fixed", "ns": time.us() * 1e3}),
         Work::Gemm { .. } | Work::Share(_) => {
-            let products = work.products().expect("these are products");
+            let products = work.products().expect("this work consists of products");
             json!({
                 "kind": "product",
                 "int8": products.efficiency == Efficiency::Int8,

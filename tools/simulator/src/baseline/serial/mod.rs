@@ -188,7 +188,7 @@ impl Serial {
         };
         let Some(work) = self.work(step, rank, core, part) else { return false };
         task.work = work;
-        task.group = u32::try_from(part).expect("one part an expert");
+        task.group = u32::try_from(part).expect("an expert has one part, and experts are numbered by 32 bits");
         task.waits.push(CounterWait { counter: Self::begins(step), need: 1 });
         task.signals.push(CounterSignal { rank, counter: Self::ended(step), amount: 1 });
         true
@@ -259,7 +259,7 @@ impl Workload for Serial {
         }
     }
     fn counters(&self, _rank: u32) -> u32 {
-        2 * u32::try_from(self.operators.len()).expect("a kernel has fewer phases")
+        2 * u32::try_from(self.operators.len()).expect("a kernel has fewer than 2^32 phases")
     }
     fn ops(&self) -> &[Op] {
         &self.ops

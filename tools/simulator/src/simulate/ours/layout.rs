@@ -193,7 +193,7 @@ impl Layout {
             SpaceKind::SendsOnce => self.pair_once(rank, peer, expert),
             SpaceKind::Arrivals => self.pair(peer, rank, expert),
             SpaceKind::RowTiles | SpaceKind::OnceTiles | SpaceKind::Experts | SpaceKind::Blocks | SpaceKind::Chunks => {
-                unreachable!("its groups are not pairs")
+                unreachable!("groups of this space are not pairs")
             }
         };
         start..end

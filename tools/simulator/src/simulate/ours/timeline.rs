@@ -40,7 +40,7 @@ impl Ours<'_> {
                 }
                 let queue = &self.order.queues[part][cursor.entry as usize..];
                 let joined = queue.iter().position(|entry| entry.phase.index() == task.op as usize);
-                let place = cursor.entry as usize + joined.expect("the task's entry is one of those that are joined");
+                let place = cursor.entry as usize + joined.expect("the task's entry is one of the joined entries");
                 let [begun, end] = [slice.begun, slice.end].map(nanos);
                 let span = spans.entry((part, place)).or_insert((begun, end));
                 *span = (span.0.min(begun), span.1.max(end));
