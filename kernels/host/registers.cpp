@@ -65,16 +65,17 @@ void needInfinities(Core &core, Where where, const char *name, Dt type) {
     if (type != Dt::F16 && type != Dt::BF16) return;
     if (!core.registers.infinitiesSet || !core.registers.keepsInfinities)
         fail(core, where, name,
-             "16-bit floats are computed where infinities and NaN are not kept, or as an earlier kernel left it: call "
-             "set_ctrl(sbitset1(get_ctrl(), 48)) first");
+             "16-bit floats may be computed without keeping infinities and NaN, because this or an earlier kernel has "
+             "set that mode: call set_ctrl(sbitset1(get_ctrl(), 48)) first");
 }
 
 void needWholeFloats(Core &core, Where where, const char *name, Dt type) {
     if (type != Dt::F32) return;
     if (!core.registers.floatsSet || core.registers.roundsFloats)
-        fail(core, where, name,
-             "f32 operands may be multiplied with fewer bits, as this or an earlier kernel has set it: call "
-             "SetHF32Mode(false) first");
+        fail(
+            core, where, name,
+            "f32 operands may be multiplied with fewer bits, because this or an earlier kernel has set that mode: call "
+            "SetHF32Mode(false) first");
 }
 
 void needRegisters(Core &core, Where where, const char *name) {
@@ -91,7 +92,7 @@ void checkRegistersAtEnd(Core &core) {
             "the atomic mode was still on when the kernel ended, and stays on for the next kernel: call SetAtomicNone()");
     if (r.masked)
         fail(core, r.maskedAt, "end of kernel",
-             "the vector mask that this call left was still there when the kernel ended: call ResetMask()");
+             "the vector mask that this call set was still set when the kernel ended: call ResetMask()");
     if (r.keepsInfinities != r.keptThemBefore)
         fail(core, r.infinitiesAt, "set_ctrl",
              "bit 48 of the control register, which keeps infinities, had a different value when the kernel began, and "

@@ -146,6 +146,6 @@ def test_four_processes_are_one(library: hpmoe.Library, tmp_path: Path) -> None:
     for rank, out in enumerate(said):
         capacity, tokens, after = out.splitlines()
         assert "the ranks disagree about capacity (rows): " in capacity, (rank, capacity)
-        assert "x has 70 tokens, but the layer was made for at most 64 of a rank: make it with max_tokens=70" in tokens, (rank, tokens)
+        assert "x has 70 tokens, but the layer was made for at most 64 tokens per rank: make it with max_tokens=70" in tokens, (rank, tokens)
         assert rank == 0 or "rank 0 failed with this error" in tokens, (rank, tokens)
         assert after == str(TOKENS[rank])

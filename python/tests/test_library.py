@@ -208,7 +208,7 @@ def test_what_is_copied_and_pickled(library: hpmoe.Library, group: hpmoe.Group) 
     flow = library["swiglu::forward"]
     assert pickle.loads(pickle.dumps(flow)) is flow
     assert copy.copy(group) is group and copy.deepcopy(group) is group
-    with pytest.raises(hpmoe.HpmoeError, match=r"a group can't be pickled, because its ranks live in this process: make it where it is needed, Group\(ranks=1,"):
+    with pytest.raises(hpmoe.HpmoeError, match=r"a group can't be pickled, because its ranks live in this process: make it in the process that needs it, Group\(ranks=1,"):
         pickle.dumps(group)
 
 

@@ -203,7 +203,7 @@ def test_shapes_around_the_layer(layer: MoE) -> None:
         (0, lambda x: x.long(), "x has elements of torch.int64: pass a floating-point type"),
         (1, lambda ids: ids.short(), "ids has elements of torch.int16: pass int32 or int64"),
         (1, lambda ids: ids[:, :1], r"ids has the shape \[24, 1\], but a token of this layer has 2 experts: pass \[.., 2\]"),
-        (1, lambda ids: ids[:5], r"ids has the shape \[5, 2\], and x \[24, 64\]: pass a row of both for each token"),
+        (1, lambda ids: ids[:5], r"ids has the shape \[5, 2\], but x \[24, 64\]: pass a row of both for each token"),
         (2, lambda weights: weights[:5], r"weights has the shape \[5, 2\], and x \[24, 64\]"),
         (5, lambda down: None, "a matrix is of type NoneType: pass a tensor of PyTorch"),
     ],
@@ -220,7 +220,7 @@ def test_what_a_layer_is_called_with(layer: MoE, number: int, change, said: str)
 
 def test_errors_reach_the_caller(layer: MoE) -> None:
     ids, tensors = inputs(65)
-    with pytest.raises(hpmoe.HpmoeError, match="x has 65 tokens, but the layer was made for at most 64 of a rank: make it with max_tokens=65"):
+    with pytest.raises(hpmoe.HpmoeError, match="x has 65 tokens, but the layer was made for at most 64 tokens per rank: make it with max_tokens=65"):
         call(layer, ids, tensors)
     many, more = inputs(259)
     with pytest.raises(hpmoe.HpmoeError, match="x has 259 tokens for 4 ranks, .* make it with max_tokens=65"):

@@ -125,7 +125,7 @@ def captured(body):
     with npu.graph(npu.NPUGraph()):
         body()
 print(refused(lambda: captured(lambda: forward(group, ids, **on_npu))), file=sys.stderr)
-print(refused(lambda: captured(lambda: forward.fix(group, ids, **on_npu))).count("fix it before (Taskflow.fix)"))
+print(refused(lambda: captured(lambda: forward.fix(group, ids, **on_npu))).count("fix the launch before the capture (Taskflow.fix)"))
 """
     # torch_npu prints the reason why it gives up a capture.
     assert run_real(environment, tmp_path, script).splitlines()[-1] == "1"

@@ -9,11 +9,11 @@
 #if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__) ||                               \
     defined(__ASSOCIATIVE_MATH__) || defined(__RECIPROCAL_MATH__) || defined(__NO_SIGNED_ZEROS__)
 #error                                                                                                                 \
-    "hpmoe: this compiler changes arithmetic (-ffast-math, -Ofast or one of their parts), and kernels would have other bits: leave it out of the flags"
+    "hpmoe: this compiler changes arithmetic (-ffast-math, -Ofast or one of their parts), so kernels would compute different bits: leave it out of the flags"
 #endif
 #if FLT_EVAL_METHOD != 0
 #error                                                                                                                 \
-    "hpmoe: this compiler computes float with more bits than float has, and kernels would have other bits: leave out -mfpmath=387"
+    "hpmoe: this compiler computes float with more bits than float has, so kernels would compute different bits: leave out -mfpmath=387"
 #endif
 
 #define __global__

@@ -207,7 +207,7 @@ class Group:
 
     def __reduce__(self) -> tuple[object, ...]:
         """Refuses to be pickled."""
-        raise HpmoeError(f"a group can't be pickled, because its ranks live in this process: make it where it is needed, {self!r}")
+        raise HpmoeError(f"a group can't be pickled, because its ranks live in this process: make it in the process that needs it, {self!r}")
 
     def __repr__(self) -> str:
         """A call that makes an equal group."""

@@ -378,7 +378,7 @@ class MoE:
                 wanted = f"a token of this layer has {self._top_k} experts: pass [.., {self._top_k}]"
                 return f"{name} has the shape {list(value.shape)}, but {wanted}"
             if value.numel() * x.shape[-1] != x.numel() * self._top_k:
-                return f"{name} has the shape {list(value.shape)}, and x {list(x.shape)}: pass a row of both for each token"
+                return f"{name} has the shape {list(value.shape)}, but x {list(x.shape)}: pass a row of both for each token"
         return None
 
     def _too_many(self, tokens: int, group: Group | None) -> str | None:
@@ -386,7 +386,7 @@ class MoE:
         if tokens <= most * ranks:
             return None
         here = f"{tokens} tokens" if ranks == 1 else f"{tokens} tokens for {ranks} ranks"
-        return f"x has {here}, but the layer was made for at most {most} of a rank: make it with max_tokens={-(-tokens // ranks)}"
+        return f"x has {here}, but the layer was made for at most {most} tokens per rank: make it with max_tokens={-(-tokens // ranks)}"
 
     def _refuse(self, group: Group | None, message: str) -> None:
         """Raises an error. Processes that are about to launch together with this one raise it, too."""

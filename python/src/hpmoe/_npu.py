@@ -40,8 +40,8 @@ def current_stream(device: Any) -> int:
     """
     if is_captured(device):
         raise HpmoeError(
-            f"the current stream of {device} is being captured in a graph, but a launch takes its tables from the host: fix it before "
-            "(Taskflow.fix) and launch that in the graph, or leave layers of hpmoe out of the graph"
+            f"the current stream of {device} is being captured in a graph, but a launch takes its tables from the host: fix the launch before "
+            "the capture (Taskflow.fix) and launch it in the graph by its launch(), or leave layers of hpmoe out of the graph"
         )
     return stream_of(device)
 

@@ -102,7 +102,7 @@ def _tokens(flow: Signature, tensors: dict[str, Any]) -> int:
     for argument in flow.arguments:
         if argument.rows == "token" and tensors.get(argument.name) is not None:
             return count(view(tensors[argument.name], argument.name).shape) // argument.columns
-    raise HpmoeError(f"{flow.name} has no tensor with a row for each token: pass one of those that it reads")
+    raise HpmoeError(f"no tensor with a row for each token was passed to {flow.name}: pass one that it reads")
 
 
 def _npu(flow: Signature, group: Group, tensors: dict[str, Any]) -> Any:

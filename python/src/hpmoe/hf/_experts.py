@@ -92,7 +92,7 @@ def prepare(
         module._hpmoe = layer_of(module, top_k or _top_k(module.config), max_tokens, chosen, chunks_at_most)
         count += 1
     if not count:
-        why = "; ".join(sorted(reasons)) or "it has none that transformers calls by experts_implementation"
+        why = "; ".join(sorted(reasons)) or "transformers calls none of them by experts_implementation"
         raise HpmoeError(f"hpmoe has no kernel for the experts of this model: {why}")
     return count
 
