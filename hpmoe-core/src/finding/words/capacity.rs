@@ -20,10 +20,10 @@ impl Piece {
     fn words(&self) -> String {
         match self {
             Self::Product { columns, .. } => {
-                format!("16 rows x all {columns} columns, with 16 columns of the contraction")
+                format!("16 rows x all {columns} columns (with 16 columns of the contraction)")
             }
-            Self::Row { tile, shape } => format!("one row of `{tile}`, {shape}"),
-            Self::PutRow { tile } => format!("one row of `{tile}`, in one of two halves of UB"),
+            Self::Row { tile, shape } => format!("one row of `{tile}` ({shape})"),
+            Self::PutRow { tile } => format!("one row of `{tile}` (in one of two halves of UB)"),
             Self::Origins { tile, rows, .. } => format!("the (token, k) of the {rows} rows of `{tile}`"),
             Self::External { file } => format!("the operator of `{file}`"),
         }

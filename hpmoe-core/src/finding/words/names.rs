@@ -50,8 +50,8 @@ fn declare(kind: NameKind) -> String {
                 .into()
         }
         NameKind::Accessor => {
-            "rows are named by `.group(e, m)`, `.rows_of(&s)`, `.gather(&s)`, `.gather(e, m)`, `.scatter(&s)`, `.rows(t)`, \
-             `.slots(t)` and `.expert(e)`, tiles of them by `.tile(n)` and `.cols(n)`"
+            "rows are selected by `.group(e, m)`, `.rows_of(&s)`, `.gather(&s)`, `.gather(e, m)`, `.scatter(&s)`, `.rows(t)`, \
+             `.slots(t)` and `.expert(e)`; `.tile(n)` and `.cols(n)` then select a tile of these rows"
                 .into()
         }
     }

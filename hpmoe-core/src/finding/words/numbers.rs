@@ -79,7 +79,7 @@ impl NumberFault {
             Self::IsSize { name } => {
                 format!("`{name}` is a whole number, but numbers of a task are f32: write `({name} as f32)`")
             }
-            Self::Literal => "a number of a task is an f32".into(),
+            Self::Literal => "this literal is not a number, but numbers of a task are f32".into(),
             Self::Whole { digits } => {
                 format!("`{digits}` is a whole number, but numbers of a task are f32: write `{digits}.0`")
             }

@@ -30,7 +30,7 @@ impl RouteFault {
             ),
             Self::KeptAgain { name } => (
                 format!("this route was kept by an earlier launch, so it can't be kept again in `{name}`"),
-                "pass the tensor in which the first launch has kept it to later launches".into(),
+                "pass the tensor in which the earlier launch kept the route to all later launches".into(),
             ),
             Self::NoTokens { name } => (
                 format!("`{name}` does not have one row per token"),
