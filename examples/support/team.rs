@@ -147,7 +147,7 @@ impl Team {
     /// Prints a line if this is the process that prints.
     ///
     /// # Errors
-    ///If the line can't be written.
+    /// If the line can't be written.
     pub fn tell(&self, line: impl Display) -> Result<(), String> {
         if self.tells() { print(line) } else { Ok(()) }
     }

@@ -16,7 +16,8 @@ pub(crate) struct MemoryArgs {
     /// Tokens per rank: sets the constant `TOKENS`.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) tokens: Option<u32>,
-    /// Received rows (of each chunk) that a rank has room for, as set by `Group::capacity_rows`; by default the maximum over all routings.
+    /// Received rows (of each chunk) that a rank has room for, as set by `Group::capacity_rows`; by default the maximum over all routings,
+    /// or 1.5 times an even load if launches choose their number of chunks
     #[arg(long, value_name = "N")]
     pub(crate) rows: Option<u64>,
     /// Number of chunks that each rank's tokens are divided into: sets the constant `CHUNKS`.
