@@ -20,14 +20,18 @@ HPMOE_IN_CLONES void multiplyRows(float *c, const float *a, const float *b, uint
     for (uint32_t s = 0; s < rows * parts; ++s) std::memcpy(c + s * wide, &sums[s], sizeof(Lanes));
 }
 
-/// Processes as many rows at a time as fit into registers, then the remaining ones one by one.
+/// Multiplies strip by strip: first as many rows at a time as fit into registers, then four at a time, then single ones.
 template <typename Lanes, uint32_t atATime>
 HPMOE_IN_CLONES void multiplyAll(float *c, const float *a, const float *b, uint32_t rows, uint32_t depth,
                                  uint32_t pitch, bool fromZero) {
-    const auto from = [=](uint32_t i) { return a + size_t(i / 16) * pitch * 16 + i % 16; };
-    uint32_t i = 0;
-    for (; i + atATime <= rows; i += atATime) multiplyRows<Lanes, atATime>(c + i * 16, from(i), b, depth, fromZero);
-    for (; i < rows; ++i) multiplyRows<Lanes, 1>(c + i * 16, from(i), b, depth, fromZero);
+    for (uint32_t strip = 0; strip < rows; strip += 16, c += 16 * 16, a += size_t(pitch) * 16) {
+        const uint32_t end = rows - strip < 16 ? rows - strip : 16;
+        uint32_t i = 0;
+        for (; i + atATime <= end; i += atATime) multiplyRows<Lanes, atATime>(c + i * 16, a + i, b, depth, fromZero);
+        if constexpr (atATime > 4)
+            for (; i + 4 <= end; i += 4) multiplyRows<Lanes, 4>(c + i * 16, a + i, b, depth, fromZero);
+        for (; i < end; ++i) multiplyRows<Lanes, 1>(c + i * 16, a + i, b, depth, fromZero);
+    }
 }
 
 inline void multiplyPlain(float *c, const float *a, const float *b, uint32_t rows, uint32_t depth, uint32_t pitch,
@@ -38,14 +42,13 @@ inline void multiplyPlain(float *c, const float *a, const float *b, uint32_t row
 #ifdef HPMOE_X86
 __attribute__((target("avx2,fma"))) inline void multiplyAvx2(float *c, const float *a, const float *b, uint32_t rows,
                                                              uint32_t depth, uint32_t pitch, bool fromZero) {
-    multiplyAll<Float8, 4>(c, a, b, rows, depth, pitch, fromZero);
+    // Twelve sums: with eight, each addition would wait for the one before it.
+    multiplyAll<Float8, 6>(c, a, b, rows, depth, pitch, fromZero);
 }
 
 __attribute__((target("avx512f"))) inline void multiplyAvx512(float *c, const float *a, const float *b, uint32_t rows,
                                                               uint32_t depth, uint32_t pitch, bool fromZero) {
-    const uint32_t strips = rows / 16 * 16;
-    multiplyAll<Float16, 16>(c, a, b, strips, depth, pitch, fromZero);
-    multiplyAll<Float16, 4>(c + strips * 16, a + size_t(strips) * pitch, b, rows - strips, depth, pitch, fromZero);
+    multiplyAll<Float16, 16>(c, a, b, rows, depth, pitch, fromZero);
 }
 
 inline Multiply best() {
