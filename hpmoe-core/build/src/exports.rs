@@ -91,7 +91,7 @@ mod tests {
         write(&Built { units: vec![unit("backward")], faulty: broken, ..Built::default() }, folder.path()).unwrap();
         let text = std::fs::read_to_string(folder.path().join(FILE)).unwrap();
         let plain: String = text.split_whitespace().collect();
-        let fault = |kernel| format!("\"kernel`{kernel}`hasfaults,which`#[megakernel]`shows,sothatitcan'tbeexported\"");
+        let fault = |kernel| format!("\"kernel`{kernel}`can'tbeexported,becauseithasfaults;`#[megakernel]`showsthem\"");
         let kernel = |flow, device| {
             let name = format!("hpmoe5_crate_layer_{flow}_0a");
             let constants = r#"constants["HIDDEN"=Size(64usize),"LIMIT"=Number(-0.5f32)]"#;

@@ -27,7 +27,7 @@ pub(crate) struct Operator {
 }
 
 /// For each operator file that a kernel's tasks name: its text and the files that it includes, or the reason why it can't be read.
-pub(crate) struct OperatorFiles(ByName<Result<Included, String>>);
+pub(crate) struct OperatorFiles(ByName<Result<Included, Unread>>);
 
 /// Texts of files, sorted by their paths, which are relative to the folder of Cargo.toml.
 pub(crate) type Files = Vec<(PathBuf, String)>;
@@ -74,15 +74,34 @@ impl OperatorFiles {
                 missing: missing.clone(),
                 signature: signature(task),
             }),
-            Err(problem) => Err(Fault {
-                task: Some(task.name.clone()),
-                text: format!(
-                    "can't read `{}`, the file of the external operator of `{}`: {problem} [HP20]\n\
-                     help: give its path relative to the folder of Cargo.toml; `hpmoe emit FILE.rs --task {}` prints a skeleton of it",
-                    external.file, task.name, task.name
-                ),
-            }),
+            Err(unread) => Err(Fault { task: Some(task.name.clone()), text: unread.text(&task.name, &external.file) }),
         })
+    }
+}
+
+/// A file of an operator that can't be read.
+#[derive(Debug)]
+struct Unread {
+    /// The file, if an operator includes it; `None` for the operator's own file.
+    included: Option<PathBuf>,
+    error: std::io::Error,
+}
+
+impl Unread {
+    /// The message about the operator of `task` in `file`.
+    fn text(&self, task: &str, file: &str) -> String {
+        let error = &self.error;
+        match &self.included {
+            None => format!(
+                "can't read `{file}`, the file of the external operator of `{task}`: {error} [HP20]\n\
+                 help: give its path relative to the folder of Cargo.toml; `hpmoe emit FILE.rs --task {task}` prints a skeleton of it"
+            ),
+            Some(included) => format!(
+                "`{file}`, the file of the external operator of `{task}`, includes `{0}`, which can't be read: {error} [HP20]\n\
+                 help: make `{0}` readable, as UTF-8 text: hpmoe reads every file of the package that an operator includes",
+                included.display()
+            ),
+        }
     }
 }
 
@@ -97,17 +116,17 @@ struct Included {
 
 /// Reads a file and the files that it includes, if they lie next to the including file or in the package. Cargo will run the build script
 /// again if one of these is added, changed or removed.
-fn with_included(file: &str, root: &Path) -> Result<Included, String> {
+fn with_included(file: &str, root: &Path) -> Result<Included, Unread> {
     let mut included = Included::default();
     let mut waiting = vec![PathBuf::from(file)];
     while let Some(path) = waiting.pop() {
         let Err(place) = included.files.binary_search_by(|(known, _)| known.cmp(&path)) else { continue };
-        let text = std::fs::read_to_string(root.join(&path)).map_err(|error| match path == Path::new(file) {
-            true => {
+        let text = std::fs::read_to_string(root.join(&path)).map_err(|error| {
+            let own = path == Path::new(file);
+            if own {
                 watch::missing(&path);
-                error.to_string()
             }
-            false => format!("it includes `{}`, which can't be read: {error}", path.display()),
+            Unread { included: (!own).then(|| path.clone()), error }
         })?;
         watch::input(&path);
         let folder = path.parent().unwrap_or(Path::new(""));

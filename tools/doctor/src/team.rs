@@ -64,7 +64,9 @@ impl Team {
                 let seen = String::from_utf8_lossy(text).into_owned();
                 Err(Failure { seen, then: then.unwrap_or(Then::Nothing) })
             }
-            None => Err(Failure::gone("another process sent nothing: start all of them from one build")),
+            None => Err(Failure::gone(
+                "another process sent an empty message, which this build never does: start all processes from one build",
+            )),
         };
         let all: Vec<_> = all.into_iter().map(read).collect();
         Failure::joined(all.iter().filter_map(|part| part.clone().err()).collect())?;

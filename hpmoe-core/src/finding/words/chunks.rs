@@ -35,7 +35,9 @@ impl ChunkFault {
                 return (format!("`{tensor}` has a matrix for each expert, but a chunk is a part of the tokens"), help);
             }
             Self::SecondLoop { variable, first } => (
-                format!("the loop over `{variable}` divides chunks of the loop over `{first}` into chunks again"),
+                format!(
+                    "the loop over `{variable}` is a second loop over chunks, after the loop over `{first}`: a taskflow has at most one"
+                ),
                 "put all calls into one loop over chunks",
             ),
             Self::Nested { variable } => (
@@ -58,8 +60,10 @@ impl ChunkFault {
                 "create a tensor of received rows in the loop: `PerRank::ragged`, or `PerRank::symmetric` for a put",
             ),
             Self::SlotsOfAll { tensor, chunk } => (
-                format!("`{tensor}` has the slots of all chunks, but a peer knows only those of `{chunk}`"),
-                "put into slots created in the loop: `PerRank::slots`",
+                format!(
+                    "`{tensor}` is a parameter with the slots of all chunks, but a put in the loop over `{chunk}` can only write to slots made in that loop"
+                ),
+                "put into a tensor made in the loop: `PerRank::slots`",
             ),
             Self::Overwritten { tensor, chunk } => (
                 format!("every chunk `{chunk}` overwrites `{tensor}`, whose matrices all chunks share"),

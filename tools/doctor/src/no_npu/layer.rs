@@ -157,7 +157,10 @@ fn tiles(machine: &Machine<'_>, trace: &Path) -> Step {
         ran = run(command, limit, &machine.folder.join("diff.log"));
     }
     let said = match ran.status {
-        Status::Ok => "times of tiles, simulated by hpmoe and by CANN, are in the detail".to_owned(),
+        Status::Ok => {
+            "compared the times of tiles that hpmoe and CANN simulate: see `detail` of this step in the report file"
+                .to_owned()
+        }
         _ => format!("{}: {}", ran.end, ran.last().trim()),
     };
     let lines: Vec<&str> = ran.text.lines().collect();

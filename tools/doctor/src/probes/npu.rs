@@ -11,13 +11,13 @@ use std::time::Duration;
 
 pub(super) static PROBE: Probe = Probe {
     name: "npu",
-    assumption: "CANN's library opens an NPU for each rank, of a chip that kernels are generated for",
+    assumption: "CANN's library opens one NPU for each rank, and hpmoe generates kernels for its chip",
     needs: &[],
     ranks: 1,
     run,
     means: "the library differs from its documentation, or the NPUs are not those of an A2 or A3",
     falls: "no kernel can be launched",
-    change: "what the message names; the calls are declared in hpmoe-runtime/acl/acl.h",
+    change: "see the line above `means`: if it names a call of CANN, compare the call with hpmoe-runtime/acl/acl.h, which declares these calls",
 };
 
 fn run(examination: &mut Examination) -> Result<String, Failure> {

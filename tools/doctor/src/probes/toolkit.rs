@@ -15,7 +15,7 @@ pub(super) static PROBE: Probe = Probe {
     run,
     means: "no suitable toolkit is installed, or the compiler does not take sources or options as documented",
     falls: "no kernel can be built for NPUs",
-    change: "what the message names; the words of the command line are in hpmoe-core/build/src/cann/compiler.rs",
+    change: "see the line above `means`; the command line is in hpmoe-core/build/src/cann/compiler.rs",
 };
 
 fn run(examination: &mut Examination) -> Result<String, Failure> {
