@@ -76,6 +76,7 @@ impl Resolved {
         let externals = graph.tasks.iter().filter_map(|(_, task)| self.externals.get(&task.external.as_ref()?.file));
         let named = externals.fold(named, |hash, external| hash.text(external));
         let named = if self.time_stamps { named.text("time stamps") } else { named };
+        let named = graph.named_ranks.iter().fold(named, |hash, ranks| hash.text("ranks").text(&ranks.to_string()));
         graph.constants.iter().fold(named, |hash, (name, value)| hash.text(name).text(&value.to_string()))
     }
 
@@ -147,6 +148,7 @@ pub fn parse_settings(text: &str) -> Result<Overrides, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fixture::{Layer, moe_ffn};
 
     #[test]
     fn settings_are_read_and_bad_ones_named() {
@@ -164,6 +166,18 @@ mod tests {
     fn symbols_name_the_abi_of_the_header() {
         let header = include_str!("../../kernels/include/hpmoe/abi.h");
         assert!(header.contains(&format!("#define HPMOE_ABI {ABI}\n")));
+    }
+
+    #[test]
+    fn builds_for_other_ranks_have_other_symbols() {
+        let resolved =
+            Resolved { target: String::new(), choices: ByName::new(), externals: ByName::new(), time_stamps: false };
+        let of = |ranks: &[u32]| {
+            let layer = moe_ffn(&Layer::SMALL).changed(|graph| graph.named_ranks = ranks.to_vec());
+            resolved.fingerprint_of(Fingerprint::default(), layer.graph()).hex()
+        };
+        let all: std::collections::BTreeSet<String> = [&[][..], &[4], &[12], &[4, 12]].map(of).into();
+        assert_eq!(all.len(), 4);
     }
 
     #[test]

@@ -57,6 +57,7 @@ mod units;
 mod watch;
 
 use hpmoe_core::artifacts;
+use hpmoe_core::schedule::MAX_RANKS;
 use hpmoe_core::sizes::Expected;
 use hpmoe_core::syntax::{Constant, Overrides};
 use hpmoe_expansion::expansion::{BUILT, FOLDER};
@@ -315,6 +316,9 @@ impl Kernels {
         } = self;
         let machine = Machine { matrix_cores: cores.or(machine.matrix_cores), ..machine };
         let (target, tune) = (machine.target()?, machine.options());
+        if let Some(ranks) = ranks.iter().find(|&ranks| !(1..=MAX_RANKS).contains(ranks)) {
+            return Err(format!("`.ranks({ranks})`: a kernel can be launched on 1 to {MAX_RANKS} ranks"));
+        }
         let expected = Expected { ranks: ranks.first().copied(), ..expected };
         let Sources { modules: sources, mut complete } = read_sources(&files)?;
         let part = KernelGroup {

@@ -54,7 +54,7 @@ impl OperatorFiles {
             });
             all.hex()
         };
-        let missing = |_: &String| Fingerprint::default().hex();
+        let missing = |_: &Unread| Fingerprint::default().hex();
         self.0.iter().map(|(file, read)| (file.to_owned(), read.as_ref().map_or_else(missing, of_content))).collect()
     }
 
