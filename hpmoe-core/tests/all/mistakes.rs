@@ -304,7 +304,7 @@ fn tiles_at_a_constant_distance_stay_inside_and_in_order() {
 
 #[test]
 fn what_rows_a_tensor_has_is_told_where_others_are_named() {
-    let matrices = ["`gate` has a matrix for each expert of the rank", "take `.expert(e)`"];
+    let matrices = ["rows of `gate`, which has a matrix for each expert of the rank", "take `.expert(e)`"];
     check(&[("&gate[r].expert(e).tile(n)", "&gate[r].tile(n)")], "gate", &matrices);
     let received = ["rows of `g`, which has a row for each token received", "take `.group(e, m)` of a row tile"];
     check(&[("&mut g[r].group(e, m).cols(n)", "&mut g[r].cols(n)")], "g", &received);
@@ -445,7 +445,11 @@ fn columns_and_rows_of_values_are_there() {
     check_body("h.store(gate.columns::<32>(up));", "up", &["`up`"]);
     check_body("h.store(gate.columns::<32>(0.0));", "0.0", &["whole"]);
     check_body("h.store(gate.concat(&gate));", "store", &["32x64"]);
-    check_body("h.store(gate.concat(gate.row_sum().reshape::<1, 32>()));", "reshape", &["a multiple of 32 rows"]);
+    check_body(
+        "h.store(gate.concat(gate.row_sum().reshape::<1, 32>()));",
+        "reshape",
+        &["has 32 rows, and `reshape` needs a multiple of them"],
+    );
     check_body("h.store(gate.reshape::<8, 32>());", "reshape", &["`reshape` keeps all numbers"]);
     check_body("h.store(gate.place::<32>(gate.row_sum()));", "place", &["an id for each number"]);
     let whole = [

@@ -1,7 +1,7 @@
 //! The words of [`BodyFault`].
 
 use super::operations;
-use super::sentence::Sentence;
+use super::sentence::{Sentence, counted};
 use crate::finding::BodyFault;
 
 impl BodyFault {
@@ -78,7 +78,8 @@ impl BodyFault {
             Self::NotByRows { operation, task, rows, tile } => (
                 format!(
                     "the smallest tile of `{task}` has {tile} rows, and `{operation}` needs a multiple of them, but a value here \
-                     has {rows} rows"
+                     has {}",
+                    counted(*rows, "row")
                 ),
                 "use a multiple of the tile's rows: split each row of a tile into several, and join them into one again",
             ),
