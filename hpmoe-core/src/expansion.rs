@@ -32,7 +32,8 @@ pub fn of_faults(module: &ItemMod, faults: &[Diagnostic]) -> Expansion {
     }
 }
 
-/// The macro's input for a module without faults, before its taskflows are compiled.
+/// The macro's input for a module without faults, before its taskflows are compiled: constants, names of functions and library tasks, but
+/// no taskflows.
 #[must_use]
 pub fn of_front(module: &ItemMod, front: &Front, overrides: &Overrides) -> Expansion {
     let source = SourceTokens::new(module);
@@ -62,10 +63,10 @@ fn functions_of(graph: &TaskGraph) -> impl Iterator<Item = String> {
     std::iter::once(graph.taskflow.clone()).chain(graph.tasks.iter().map(|(_, task)| task.name.clone()))
 }
 
-/// A taskflow for the macro, and the place where its faults are shown.
+/// A taskflow as the macro gets it, and the places at which its faults are shown.
 #[derive(Clone, Debug)]
 pub struct TaskflowToTell {
-    /// The taskflow, as it was built.
+    /// The taskflow's part of the macro's input.
     pub built: BuiltTaskflow,
     /// The place of the taskflow's name in the module.
     at: SourceRange,
@@ -74,7 +75,8 @@ pub struct TaskflowToTell {
 }
 
 impl TaskflowToTell {
-    /// A taskflow that becomes `artifact`.
+    /// A taskflow whose symbol and files `artifact` names. `for_device` and `exported` are false; the build script sets them after the
+    /// compilers have run.
     #[must_use]
     pub fn new(graph: &TaskGraph, artifact: &Artifact, source: &SourceTokens) -> Self {
         let (symbol, stem) = (artifact.symbol.clone(), artifact.stem.clone());

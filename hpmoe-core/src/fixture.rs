@@ -46,11 +46,11 @@ pub struct Layer {
 pub const SMALL_TILES: [(&str, usize); 7] =
     [("TILE_M", 16), ("TILE_N", 16), ("GRAD_M", 32), ("GRAD_N", 32), ("PUT", 8), ("BLOCK", 4), ("COLUMNS", 64)];
 
-/// The source with [`SMALL_TILES`] instead of the open sizes.
+/// The source with the sizes of [`SMALL_TILES`] instead of `_` for open tile sizes.
 ///
 /// # Panics
 ///
-/// The source leaves none of these sizes open.
+/// If the source leaves none of these sizes open.
 #[must_use]
 pub fn with_small_tiles(source: &str) -> String {
     let set = |text: String, (name, size): (&str, usize)| {
@@ -62,7 +62,7 @@ pub fn with_small_tiles(source: &str) -> String {
 }
 
 impl Layer {
-    /// The constants as the example declares them.
+    /// The sizes that the example declares, with small tiles.
     pub const SMALL: Self = Self {
         hidden: 128,
         inter: 64,
@@ -75,7 +75,7 @@ impl Layer {
         block: 16,
         columns: 1024,
     };
-    /// A layer with DeepSeek-V3's sizes, on eight ranks.
+    /// A layer with the `HIDDEN`, `INTER` and `TOP_K` of DeepSeek-V3, but 64 experts: eight on each of eight ranks.
     pub const DEEPSEEK: Self = Self {
         hidden: 7168,
         inter: 2048,
@@ -88,7 +88,7 @@ impl Layer {
         block: 16,
         columns: 1024,
     };
-    /// A layer with few enough tiles to run thousands of times.
+    /// A layer that has so few tiles that tests can run it thousands of times.
     pub const TINY: Self = Self {
         hidden: 64,
         inter: 32,
@@ -151,8 +151,8 @@ pub fn choosing(layer: &Layer, at_most: usize) -> CheckedGraph {
     with(&source, &overrides.collect(), "forward")
 }
 
-/// The forward layer of the example, whose kernel chooses experts, squares tokens at the same time, and makes the route of the
-/// chosen experts.
+/// The forward layer of the example, whose kernel chooses experts and makes the route from them. A task `square` also reads all tokens
+/// before the route.
 pub fn router(layer: &Layer) -> CheckedGraph {
     read(&router_source(), layer)
 }
@@ -162,8 +162,8 @@ pub fn moe_backward(layer: &Layer) -> CheckedGraph {
     flow(BACKWARD, layer, "backward")
 }
 
-/// The forward layer in which received rows are multiplied into the results, tile by tile, before the results are put back. A
-/// path already orders the phase that reads the dispatched rows again.
+/// The forward layer in which `swiglu` combines each result with its received row, tile by tile, before the results are put back. A path
+/// already orders the phase that reads the dispatched rows again.
 pub fn gated(layer: &Layer) -> CheckedGraph {
     let call = "project(&h[r].group(e, m), &down[r].expert(e).tile(n), &mut out[r].group(e, m).cols(n));";
     let more = "swiglu(&out[r].group(e, m).cols(n), &recv[r].group(e, m).cols(n), &mut gated[r].group(e, m).cols(n));";
@@ -190,13 +190,13 @@ pub fn activated_again(layer: &Layer, another: bool) -> CheckedGraph {
     read(&source, layer)
 }
 
-/// The forward layer in which tokens are multiplied by themselves, block by block, before they are sent: a send gathers tokens
-/// from any block.
+/// The forward layer in which a task `square` computes new tokens from the tokens, block by block, before they are sent. A send gathers
+/// tokens from any block.
 pub fn prepared(layer: &Layer) -> CheckedGraph {
     read(&prepared_source(), layer)
 }
 
-/// The forward layer whose kernel chooses experts by scores that are computed for each row tile's height of tokens.
+/// The forward layer whose kernel chooses experts by scores that are computed for blocks of `TILE_M` tokens.
 pub fn scored(layer: &Layer) -> CheckedGraph {
     let score = "score(&x[r].rows(t), &router[r].tile(0), &mut z[r].rows(t));";
     let blocks = format!("for r in ep {{ for t in x.token_blocks::<TILE_M>(r) {{ {score} }} }}\nfor r in ep {{");
@@ -208,7 +208,7 @@ pub fn scored(layer: &Layer) -> CheckedGraph {
     read(&source, layer)
 }
 
-/// The forward layer in `chunks` chunks, with an extra tensor per chunk that holds the squared tokens.
+/// The forward layer in `chunks` chunks, with an additional tensor per chunk for the tokens that a task `square` computes.
 pub fn chunked(layer: &Layer, chunks: usize) -> CheckedGraph {
     let source = prepared_source().replace("z: &mut PerRank<Tensor<bf16, HIDDEN>>, ", "").replacen(
         "let recv =",
@@ -245,7 +245,7 @@ pub fn once(layer: &Layer) -> CheckedGraph {
     read(&source, layer)
 }
 
-/// The phases of the layer that run on one kind of core, without dependencies.
+/// The phases of the forward layer whose tasks are of one kind, without counters and dependencies.
 pub fn only(layer: &Layer, core: TaskKind) -> CheckedGraph {
     let mut graph = moe_ffn(layer).graph().clone();
     let phases = graph.phases.iter().filter(|(_, phase)| graph.tasks[phase.task].kind == core);
@@ -253,7 +253,7 @@ pub fn only(layer: &Layer, core: TaskKind) -> CheckedGraph {
     CheckedGraph::for_tests(graph, Arena::new(), Vec::new())
 }
 
-/// The forward layer with an additional dependency that no order satisfies: a phase that must precede one that it depends on.
+/// The forward layer with an additional dependency that no order satisfies: an earlier phase depends on a phase that depends on it.
 pub fn circular(layer: &Layer) -> CheckedGraph {
     let checked = moe_ffn(layer);
     let mut counters = checked.counters().clone();

@@ -76,12 +76,12 @@ macro_rules! markers {
 
 markers! {
     /// Marks a task for the matrix cores, inside a `#[megakernel]` module. With `external = "ops/gemm.h"`, a hand-written function replaces
-    /// its body on the device (docs/external.md).
+    /// the task's body on the device (docs/external.md).
     aic_task
     /// Marks a task for the vector cores, inside a `#[megakernel]` module. Like [`macro@aic_task`], it can have an external operator.
     aiv_task
-    /// Marks a one-sided put, inside a `#[megakernel]` module.
+    /// Marks a task that puts rows, to another rank or through the route, inside a `#[megakernel]` module.
     comm_put
-    /// Marks the function whose task calls are the dependency graph, inside a `#[megakernel]` module.
+    /// Marks a taskflow, a function whose task calls define the dependency graph, inside a `#[megakernel]` module.
     taskflow
 }

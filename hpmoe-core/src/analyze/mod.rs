@@ -37,7 +37,7 @@ impl CheckedGraph {
         let plans = graph.tasks.iter().map(|(_, task)| plan(task).expect("a task of a test fits")).collect();
         Self { graph, counters, dependencies, reuse: None, route_input: None, plans }
     }
-    /// A copy of the counters and dependencies for a changed graph, for tests.
+    /// This graph after `change`, with unchanged counters and dependencies, but without reuse of memory and input of a route; for tests.
     #[cfg(any(test, feature = "fixture"))]
     pub fn changed(&self, change: impl FnOnce(&mut TaskGraph)) -> Self {
         let mut graph = self.graph.clone();
@@ -59,7 +59,8 @@ impl CheckedGraph {
     pub fn reuse_mut(&mut self) -> &mut Option<Reuse> {
         &mut self.reuse
     }
-    /// The kernel for launches with this many chunks, if launches choose the number. Only sizes differ.
+    /// This graph for launches with `chunks` chunks, of a kernel whose launches choose the number of chunks. Only `sizes.chunks` of the
+    /// task graph differs.
     #[must_use]
     pub fn in_chunks(&self, chunks: usize) -> Self {
         let mut other = self.clone();
@@ -82,23 +83,23 @@ impl CheckedGraph {
     pub fn dependencies(&self) -> &[Dependency] {
         &self.dependencies
     }
-    /// The reuse of memory by chunks; `None` if there are no more chunks than buffers.
+    /// The reuse of memory by chunks; `None` if every launch has at most as many chunks as buffers.
     #[must_use]
     pub fn reuse(&self) -> Option<&Reuse> {
         self.reuse.as_ref()
     }
-    /// The counters that the kernel waits for before it makes its route; `None` if the host makes the route, or the ids
-    /// are the caller's.
+    /// The wait of the kernel for the ids that it makes its route from; `None` if the host makes the route, or the ids are an argument of
+    /// the launch.
     #[must_use]
     pub fn route_input(&self) -> Option<&RouteInput> {
         self.route_input.as_ref()
     }
-    /// The counters that the route waits for, for tests that break them.
+    /// The wait of the kernel for its ids, for tests that break it.
     #[cfg(any(test, feature = "fixture"))]
     pub fn route_input_mut(&mut self) -> &mut Option<RouteInput> {
         &mut self.route_input
     }
-    /// The tensors that the taskflow makes but no call reads.
+    /// The tensors that the taskflow declares by `let` but that neither a call nor the route reads.
     pub fn unread(&self) -> impl Iterator<Item = &Tensor> {
         let made = self.graph.tensors.iter().filter(|(_, tensor)| !tensor.storage.is_argument());
         let read = |id: TensorId| {
@@ -109,7 +110,8 @@ impl CheckedGraph {
         };
         made.filter(move |(id, _)| !read(*id)).map(|(_, tensor)| tensor)
     }
-    /// Names numbers of ranks that schedules are made for, in addition to those that divide the experts. The names affect nothing else.
+    /// Adds numbers of ranks that schedules are made for, in addition to the numbers that divide the experts. The added numbers also decide
+    /// whether a route that the kernel makes takes placements.
     pub fn name_ranks(&mut self, ranks: &[u32]) {
         self.graph.named_ranks.extend_from_slice(ranks);
     }

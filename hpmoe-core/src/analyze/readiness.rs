@@ -12,48 +12,48 @@ pub enum Grid {
     RowTiles {
         /// The row tiles: a space of kind `RowTiles` or `OnceTiles`.
         space: SpaceId,
-        /// The number of counters per row tile: 1, or one for each column tile.
+        /// The number of counters per row tile: 1, or the number of column tiles if each column tile has a counter.
         columns: u32,
     },
-    /// All rows of one expert chunk.
+    /// All received rows of one expert chunk, or the matrix of its expert.
     Experts,
     /// A block of consecutive tokens.
     Blocks {
-        /// The tokens of a block.
+        /// The maximum number of tokens of a block.
         height: u32,
     },
     /// All rows of one chunk on a rank.
     Rank,
 }
 
-/// An array of counters on every rank. A counter stands for data: it shows when its part of a tensor is complete.
+/// An array of counters on every rank. A counter stands for a part of a tensor: it shows when the data of the part are complete or, with
+/// `through`, no longer needed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Counter {
     /// The tensor that the counters stand for.
     pub tensor: TensorId,
     /// The part of the tensor that each counter stands for.
     pub grid: Grid,
-    /// Whether the counters show that a phase no longer needs the data, rather than that the data are complete.
+    /// Whether the counters show that a phase no longer needs the data; if not, they show that the data are complete.
     pub through: bool,
 }
 
 /// The counters of an array that a tile signals or waits for, as a function of the tile's coordinates.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Index {
-    /// The row tile of the grid's height that holds the item's rows. For a row tile or an arriving piece, it is on this
-    /// rank; for a piece that is sent, at the peer.
+    /// The counter of the row tile, of the grid's height, that holds the item's rows. For a row tile or an arriving piece, the counter is
+    /// on this rank; for a piece that is sent, at the peer.
     RowTile,
-    /// The row tile and the tile's column, counted over the phase's ranges.
+    /// The counter of the tile's column in the item's row tile. Columns are counted over all ranges of the phase.
     Tile,
-    /// The item's expert; for a piece that is sent, at the peer.
+    /// The counter of the item's expert chunk: on this rank or, for a piece that is sent, at the peer.
     Expert,
-    /// Each row tile of once-sent rows that has a token of the item's rows; such tiles can be of any local expert up to the
-    /// item's own.
+    /// The counters of all row tiles of once-sent rows that hold a token of the item's rows. These row tiles can belong to the item's local
+    /// expert and to local experts with lower numbers.
     OnceTiles,
-    /// The item's block.
+    /// The counter of the item's block.
     Block,
-    /// Every block with tokens of the piece, each with its rows of the piece. At the peer for arrivals, on this rank for
-    /// sends.
+    /// The counters of all blocks that hold tokens of the piece: at the peer for arrivals, on this rank for sends.
     PieceBlocks,
     /// The one counter of the item's chunk.
     Rank,
@@ -62,7 +62,8 @@ pub enum Index {
 /// The amount that a producer adds to a counter when a tile is complete.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Amount {
-    /// The rows of the tile (vector cores); with [`Index::PieceBlocks`], only rows that belong to the block.
+    /// The number of rows of the tile (vector cores). With [`Index::PieceBlocks`], each block's counter gets the number of rows whose
+    /// tokens are in the block.
     Rows,
     /// 1 for each tile (matrix cores, and tiles of an expert's matrix).
     One,
@@ -77,7 +78,7 @@ pub struct Need {
     pub fixed: u32,
     /// Added by vector cores for each row.
     pub per_row: u32,
-    /// Added by puts to single slots, for each non-empty slot.
+    /// Added by puts to or from single slots, for each non-empty slot.
     pub per_slot: u32,
     /// Added by matrix cores: `count` for each started tile of `height` rows, as `(height, count)`.
     pub pieces: Vec<(Height, u32)>,
@@ -92,7 +93,8 @@ impl Need {
         u64::from(self.fixed) + by_number + pieces.sum::<u64>()
     }
 
-    /// The threshold of a counter that stands for the rows of several experts, each cut into tiles separately.
+    /// The threshold of a counter that stands for the rows of several experts, each cut into tiles separately. `experts` gives the number
+    /// of rows of each expert.
     #[must_use]
     pub fn over(&self, experts: impl Iterator<Item = u64>) -> u64 {
         let by_rows = Self { fixed: 0, ..self.clone() };
@@ -115,7 +117,7 @@ impl fmt::Display for Need {
     }
 }
 
-/// An addition to a counter by a tile of a phase, after its data are visible to the reader.
+/// An addition to counters by each tile of a phase, after the tile's data are visible to the phases that wait.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Signal {
     /// The array of counters.
@@ -124,22 +126,22 @@ pub struct Signal {
     pub index: Index,
     /// The amount added to each counter.
     pub amount: Amount,
-    /// Whether the counter belongs to the item's peer rather than to this rank.
+    /// Whether the counters are at the item's peer, rather than on the rank that runs the tile.
     pub remote: bool,
 }
 
-/// A wait of a tile of a phase before it reads, for counters of its own rank.
+/// A wait of each tile of a phase, before the tile starts, for counters of the rank that runs the tile.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Wait {
     /// The array of counters.
     pub counter: CounterId,
     /// The counters of the array that are waited for.
     pub index: Index,
-    /// The formula of the threshold that each of them must reach.
+    /// The formula of the threshold that each of these counters must reach.
     pub need: Need,
 }
 
-/// The wait for the ids of a route that a kernel makes, until they are complete on this rank, chunk by chunk.
+/// The wait of a kernel for the ids that it makes its route from. Each rank waits for its own ids, chunk by chunk.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RouteInput {
     /// The phases that write ids, and the signal of each of their tiles.
@@ -162,9 +164,10 @@ pub enum Hazard {
 /// The mechanism that enforces a dependency.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Cover {
-    /// A counter of its own, unless the schedule finds the dependency implied by the order of a queue.
+    /// A counter, unless the schedule finds that the order of a queue implies the dependency.
     Counter,
-    /// A path: phases from `before` to `after`, each waiting for the previous one, for the same rows.
+    /// A path: the phases from `before` to `after`, both included. Each phase waits for the previous one, and together these waits cover
+    /// the rows of the dependency.
     Path(Vec<PhaseId>),
 }
 
@@ -173,9 +176,9 @@ pub enum Cover {
 pub struct Dependency {
     /// The phase that comes first.
     pub before: PhaseId,
-    /// The phase that depends on it.
+    /// The phase that must come after `before`.
     pub after: PhaseId,
-    /// The tensor that both touch.
+    /// The tensor that both phases touch.
     pub tensor: TensorId,
     /// The reason why `after` must come after `before`.
     pub hazard: Hazard,
@@ -183,7 +186,8 @@ pub struct Dependency {
     pub cover: Cover,
     /// The signal of `before`, if a counter enforces the order.
     pub signal: Signal,
-    /// The wait of `after`, if a counter enforces the order. `need` counts all phases that produce the counter's data.
+    /// The wait of `after`, if a counter enforces the order. Its `need` is the sum over all phases that produce the counter's data, not
+    /// only `before`.
     pub wait: Wait,
 }
 

@@ -10,14 +10,14 @@ use crate::ids::{Arena, CounterId, PhaseId, TensorId};
 
 /// Reuse of one chunk's memory by the chunk after the next.
 ///
-/// The phase `frees` waits until no phase of its rank touches rows of the chunk any longer, and writes the freed word at all ranks.
-/// A phase that writes rows of a chunk waits for the freed word of the rank it writes to, unless a phase that it waits for has done
-/// so.
+/// The phase `frees` waits until no phase of its rank touches rows of the chunk any longer, and then writes the freed word at all ranks. A
+/// phase that writes rows of a chunk waits for the freed word of the rank that it writes to, unless an earlier phase that it waits for has
+/// already waited for this word.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Reuse {
     /// The phase that the compiler adds at the end of the chunk.
     pub frees: PhaseId,
-    /// For each phase, the rank whose freed word its tiles wait for, if they wait for one.
+    /// For each phase, the rank whose freed word its tiles wait for; `None` if its tiles wait for no freed word.
     pub waits: Arena<PhaseId, Option<Whose>>,
 }
 

@@ -4,23 +4,24 @@ use super::{CostModel, SharedWork, Work};
 use crate::plan::{L1_STAGES, Product};
 use crate::time::Time;
 
-/// Entries of its queue that a matrix core reads while it holds a tile (`ENTRIES_AHEAD` in `worker.h`).
+/// Maximum number of queue entries that a matrix core reads while it holds a tile back (`ENTRIES_AHEAD` in `worker.h`).
 pub const ENTRIES_AHEAD: u32 = 8;
 
-/// Bytes of a product's right operand that a core can read before its left operand is available, limited by the room in
-/// both L1 stages.
+/// The bytes of a product's right operand that a core can read before the left operand is available. The room in the two L1 stages limits
+/// them.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Ahead {
     /// Bytes that the core reads, from L2 or through it.
     pub l2: f64,
-    /// The part of these bytes that comes from HBM.
+    /// Bytes of `l2` that come from HBM.
     pub hbm: f64,
-    /// The share of these bytes that fits into the first L1 stage.
+    /// The share of `l2`, from 0 to 1, that fits into the first L1 stage.
     pub first: f64,
 }
 
 impl Ahead {
-    /// The weights that a tile can read before its work begins; `cut` is the on-chip plan of its first product.
+    /// The bytes that a tile can read before its work begins: none if `work` is not [`Work::Gemm`]. `cut` is the on-chip plan of the tile's
+    /// first product.
     #[must_use]
     pub fn new(work: &Work, cut: &Product) -> Self {
         let Work::Gemm { m, n, k, operands, right_reuse, .. } = *work else { return Self::default() };
@@ -33,7 +34,7 @@ impl Ahead {
 }
 
 impl CostModel {
-    /// The time to read `share` of the weights that can be read ahead, and the load on the die's memories.
+    /// The time to read a share (`share`, from 0 to 1) of the bytes `ahead`, and the load on the die's memories.
     #[must_use]
     pub fn ahead(&self, ahead: Ahead, share: f64) -> SharedWork {
         let (hbm, l2) = (share * ahead.hbm, share * ahead.l2);
@@ -43,7 +44,8 @@ impl CostModel {
 }
 
 impl Work {
-    /// The work that remains of a tile after `share` of its weights has been read ahead.
+    /// The work that remains of a tile after a share (`share`, from 0 to 1) of the bytes `ahead` has been read. Work without products stays
+    /// as it is.
     #[must_use]
     pub fn after(&self, ahead: Ahead, share: f64) -> Self {
         match self.products() {

@@ -11,12 +11,12 @@ pub enum Cost {
     Nothing,
     /// Time on the core; the work uses no shared resource.
     Alone(Time),
-    /// Time on the core at full speed, and the bytes that it moves in that time. It takes longer while the die's memories are
+    /// Time on the core at full speed, and the bytes that the core moves in this time. The work takes longer while the die's memories are
     /// busy.
     Shared(SharedWork),
     /// Bytes to another rank, as fast as the links allow.
     Link {
-        /// The rank that receives them.
+        /// The rank that receives the bytes.
         to: u32,
         /// Number of bytes.
         bytes: u64,
@@ -26,11 +26,11 @@ pub enum Cost {
 /// Work that shares the memories of its die.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct SharedWork {
-    /// Time at full speed.
+    /// Time on the core if nothing else uses the memories.
     pub time: Time,
     /// Bytes to and from HBM.
     pub hbm: f64,
-    /// Bytes read through L2. Writes are fewer, and have a separate path that is never saturated.
+    /// Bytes read through L2. Written bytes don't count: they are fewer, and have a separate path that is never saturated.
     pub l2: f64,
 }
 

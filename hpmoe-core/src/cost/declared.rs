@@ -5,8 +5,8 @@ use crate::target::Target;
 use crate::time::Time;
 
 impl Works {
-    /// The work of a tile according to the task's body. If the task's external operator declares a time, the work takes that time, scaled
-    /// by the rows.
+    /// The work of a tile. It follows from the task's body; but if the task's external operator declares a time for a full tile, the core
+    /// computes for this time, scaled by the tile's rows.
     #[must_use]
     pub fn work(&self, target: &Target, tile: EntryTile) -> Work {
         let neighbours = Neighbours { joined: tile.joined, bytes_per_flop: self.bytes_per_flop() };
@@ -14,8 +14,8 @@ impl Works {
         self.declaring(target, tile, self.work_of_body(tile, reused))
     }
 
-    /// The work of a tile in the order of tiles that moves the fewest bytes: one read of a panel from HBM serves all tiles that need
-    /// the panel, as if L2 were large enough.
+    /// Like [`work`](Self::work), but for the order of tiles that moves the fewest bytes: one read of a panel from HBM serves all tiles of
+    /// the entry that need the panel, as if L2 were large enough.
     #[must_use]
     pub fn least(&self, target: &Target, tile: EntryTile) -> Work {
         let once = |TileWalk { items, columns, .. }, _| PanelReuse { left: columns as f32, right: items as f32 };
@@ -33,8 +33,8 @@ impl Works {
 }
 
 impl Work {
-    /// This work, but with `time` as its time on the core. The time is stored as the operations of a product that takes that
-    /// long. The bytes moved stay the same.
+    /// This work, but with `time` as the time that the core computes; moving the bytes, which stay the same, can take longer. The time is
+    /// stored as the operations of a product that takes this long. Puts, fixed times and empty work are returned unchanged.
     #[must_use]
     pub fn taking(self, time: Time, target: &Target) -> Self {
         let padded = time.0 as f64 * target.cube_flops() / 1e12 * target.fitted.gemm_fused_efficiency;

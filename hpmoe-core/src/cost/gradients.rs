@@ -2,7 +2,7 @@
 
 use crate::graph::{Access, RowKind, Storage, TaskGraph};
 
-/// Bytes per element of the weight gradients that a taskflow makes; `None` if it makes none.
+/// Bytes per element of the first weight gradient that a taskflow writes: an argument with a matrix per expert. `None` if it writes none.
 #[must_use]
 pub fn gradient_bytes(graph: &TaskGraph) -> Option<u32> {
     let is_gradient = |access: &Access| {

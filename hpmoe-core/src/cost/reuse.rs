@@ -3,14 +3,14 @@
 use crate::target::Target;
 use hpmoe_kernels::op::ElementType;
 
-/// The tiles of an entry. All matrix cores walk them together: band after band, and each band column by column.
+/// The tiles of an entry. All matrix cores walk them together: one band after another, and each band column by column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TileWalk {
-    /// Items, each a row of tiles.
+    /// Number of items, each a row of tiles.
     pub items: u32,
-    /// Tiles per item.
+    /// Number of tiles per item.
     pub columns: u32,
-    /// Items per band; the last band may have fewer.
+    /// Number of items per band; the last band may have fewer.
     pub band: u32,
 }
 
@@ -29,19 +29,19 @@ pub struct ProductExtents {
     pub written: u32,
 }
 
-/// Number of tiles that one read of a panel from HBM serves through L2, for each side of a product; at least 1.
+/// For the left and the right panels of products: number of tiles that one read of a panel from HBM serves, through L2; at least 1.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct PanelReuse {
-    /// Tiles per read of a left panel.
+    /// Number of tiles per read of a left panel.
     pub left: f32,
-    /// Tiles per read of a right panel.
+    /// Number of tiles per read of a right panel.
     pub right: f32,
 }
 
 /// Data that share L2 with the panels of a product.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Neighbours {
-    /// Products that are walked together, tile by tile, with the same left panels.
+    /// Number of products that are walked together, tile by tile, with the same left panels; 1 for a product alone.
     pub joined: u32,
     /// Bytes that vector cores and puts move while the cube does one floating-point operation.
     pub bytes_per_flop: f64,
@@ -52,11 +52,12 @@ impl Neighbours {
     pub const NONE: Self = Self { joined: 1, bytes_per_flop: 0.0 };
 }
 
-/// The reuse of the panels of products that are walked together.
+/// The number of tiles that one read of a panel serves, for products that are walked together.
 ///
-/// A left panel is used in every column of its band. A right panel is used by every item of a band, and even by every band if a whole band
-/// fits in L2. A panel stays in L2 between two uses if all bytes that are touched in between fit: the bytes of the products, of the
-/// products that are walked with them, and of concurrent vector work and puts. L2 keeps the most recently used bytes.
+/// A left panel that stays in L2 from one column to the next serves all columns of its band; any other serves the columns that cores
+/// compute at the same time. A right panel serves all items if a whole band fits in L2; otherwise, it serves the items of one band. A panel
+/// stays in L2 between two uses if all bytes that are touched in between fit: the bytes of the products, of the products that are walked
+/// with them, and of concurrent vector work and puts. L2 keeps the most recently used bytes.
 #[must_use]
 pub fn reuse(target: &Target, walk: TileWalk, product: ProductExtents, neighbours: Neighbours) -> PanelReuse {
     let ProductExtents { m, n, k, operands, written } = product;

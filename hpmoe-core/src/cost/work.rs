@@ -14,9 +14,9 @@ pub enum Efficiency {
     Fused,
     /// In a separate operator: `fitted.gemm_operator_efficiency`.
     Operator,
-    /// f32: `fitted.gemm_fused_efficiency` of a quarter of the peak.
+    /// f32 products: `fitted.gemm_fused_efficiency` of a quarter of the peak.
     Single,
-    /// int8: `cube.int8_efficiency` of the int8 peak.
+    /// i8 products: `cube.int8_efficiency` of the int8 peak.
     Int8,
 }
 
@@ -26,7 +26,7 @@ pub enum Work {
     /// No work: the task only waits and signals.
     #[default]
     Empty,
-    /// Products `m`×`k` by `k`×`n`, added up in one tile on a matrix core.
+    /// A tile on a matrix core: the sum of `products` products, each of an `m`×`k` left panel and a `k`×`n` right panel.
     Gemm {
         /// Rows of the left panel and of the result.
         m: u32,
@@ -36,16 +36,16 @@ pub enum Work {
         k: u32,
         /// Element type of both operands: bf16, f16, f32 or i8.
         operands: ElementType,
-        /// Number of such products.
+        /// Number of products that are added up.
         products: u32,
-        /// Tiles that one read of the left panel (m×k) from HBM serves, through L2; at least 1.
+        /// Number of tiles that one read of the left panel from HBM serves, through L2; values below 1 count as 1.
         left_reuse: f32,
-        /// Tiles that one read of the right panel (n×k) serves; at least 1.
+        /// Number of tiles that one read of the right panel from HBM serves, through L2; values below 1 count as 1.
         right_reuse: f32,
-        /// The form in which the result is written.
+        /// How the result is written to memory.
         out: Written,
     },
-    /// A matrix core's share of a larger product, as sums over its tiles.
+    /// Work as the sums that determine its cost: a core's share of a larger product, a tile after read-ahead, or work with a declared time.
     Share(Products),
     /// Elementwise work on a vector core, by the bytes that it moves.
     Vector {
@@ -63,19 +63,20 @@ pub enum Work {
     },
     /// Work of a known duration that uses no shared resource: a launch, a barrier, an operator that is modelled elsewhere.
     Fixed {
-        /// Its duration on the core.
+        /// The time that the work takes on its core.
         time: Time,
     },
 }
 
-/// The form in which the result of a product is written.
+/// How the result of a product is written to memory: bytes per element, whether it is added, and in how many parts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Written {
     /// Bytes per element.
     pub element: u32,
     /// Whether the result is added to the contents of memory, which are then read as well as written.
     pub adds: bool,
-    /// Number of parts of the terms. Each part's sum overwrites the one before; only the last one reaches HBM.
+    /// Number of parts that the terms of each sum are divided into. After each part, the core writes the sum so far over the previous one;
+    /// only the sum of all parts reaches HBM.
     pub parts: u32,
 }
 
@@ -83,14 +84,14 @@ impl Written {
     /// A result in bf16 that overwrites memory.
     pub const BF16: Self = Self::once(2, false);
 
-    /// A result that is written once.
+    /// A result of `element` bytes per element that is written once, after all terms.
     #[must_use]
     pub const fn once(element: u32, adds: bool) -> Self {
         Self { element, adds, parts: 1 }
     }
 }
 
-/// The sums over one core's products that determine their cost.
+/// The sums over the products of one core that determine the cost of these products.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Products {
     /// Floating-point operations, without padding.
@@ -100,18 +101,18 @@ pub struct Products {
     pub padded: f64,
     /// Bytes of operands that the core reads, from L2 or through it.
     pub l2: f64,
-    /// The part of these bytes that comes from HBM, including old contents of memory that results are added to.
+    /// Bytes that the core reads from HBM: operands that L2 doesn't hold, and the old contents of memory that results are added to.
     pub hbm_read: f64,
     /// Bytes of results. All of them are written to HBM.
     pub written: f64,
-    /// Bytes that the core writes: the results, once for each part of their terms.
+    /// Bytes that the core writes: the results, once for each part of the terms.
     pub stored: f64,
     /// The share of the cube's peak that the products reach.
     pub efficiency: Efficiency,
 }
 
 impl Products {
-    /// The work of a task without products.
+    /// The sums over no products.
     pub const NONE: Self = Self {
         flops: 0.0,
         padded: 0.0,
@@ -130,7 +131,7 @@ impl Work {
         self.products().map_or(0.0, |products| products.flops)
     }
 
-    /// Bytes that the work reads, writes and sends, from any memory. Bytes of a put count once.
+    /// Bytes that the work reads, writes and sends, whether L2 or HBM serves them. Bytes of a put count once.
     #[must_use]
     pub fn bytes(&self) -> f64 {
         match *self {

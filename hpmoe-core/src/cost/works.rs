@@ -44,8 +44,8 @@ enum Column {
     Put { row: u64 },
 }
 
-/// The products `m`×`k` by `k`×`n` of a tile of a matrix task, added up in one result. One of `m` and `k` may be `None`, which
-/// stands for the number of the item's rows.
+/// The products of a tile of a matrix task, added up in one result: each is of an `m`×`k` left panel and a `k`×`n` right panel. At most one
+/// of `m` and `k` is `None`, which stands for the number of rows of the tile's item.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct TileProduct {
     /// Rows of the result.
@@ -58,7 +58,7 @@ pub struct TileProduct {
     pub operands: ElementType,
     /// Number of products.
     pub products: u32,
-    /// The form in which the result is written.
+    /// How the result is written to memory.
     pub out: Written,
 }
 
@@ -89,15 +89,15 @@ const fn priced(height: Height) -> u32 {
 /// The properties of a tile that its work depends on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct EntryTile {
-    /// The rank that a put goes to; any number for other phases.
+    /// The rank that a put goes to; ignored for other phases.
     pub peer: u32,
     /// Rows of the tile's item.
     pub rows: u32,
     /// The tile's column in the phase.
     pub column: u32,
-    /// Items of the entry.
+    /// Number of items of the entry.
     pub items: u32,
-    /// Items that cores walk together, column by column.
+    /// Number of items of a band, which cores walk together, column by column.
     pub band: u32,
     /// Number of phases that are walked together, tile by tile, including this one.
     pub joined: u32,
@@ -143,13 +143,13 @@ impl Works {
         self.bytes_per_flop
     }
 
-    /// One column of each kind. Tiles in two columns of the same kind have the same work if they are otherwise alike.
+    /// The first column of each kind. Tiles that differ only in their columns have the same work if these columns are of the same kind.
     #[must_use]
     pub fn kinds(&self) -> &[u32] {
         &self.kinds
     }
 
-    /// The position of a column's kind in [`kinds`](Self::kinds).
+    /// The position in [`kinds`](Self::kinds) of the kind that a column of the phase belongs to.
     #[must_use]
     pub fn kind_of(&self, column: u32) -> usize {
         self.kind_of[column as usize] as usize
@@ -170,14 +170,15 @@ impl Works {
         self.declared
     }
 
-    /// Columns of the tensor that the tile in a column of the phase writes.
+    /// Number of tensor columns of the tile that the task writes (its first `&mut` argument), in column `column` of the phase; 0 if the
+    /// task writes none.
     #[must_use]
     pub fn width(&self, column: u32) -> u32 {
         self.widths[column as usize]
     }
 
-    /// The mean time of a tile with `rows` rows, over all columns, if nothing else runs and L2 holds its operands. Puts are
-    /// assumed to go to another rank, if the phase has such puts.
+    /// The mean time of a tile with `rows` rows, over all columns of the phase, if nothing else runs and L2 holds all operands. A phase
+    /// that puts to other ranks is priced for a put to another rank.
     #[must_use]
     pub fn alone(&self, target: &Target, costs: &CostModel, rows: u32) -> Time {
         let tile = EntryTile { peer: u32::from(self.away), rows, column: 0, items: 1, band: 1, joined: 1 };

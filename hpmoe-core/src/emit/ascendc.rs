@@ -25,7 +25,8 @@ const fn cache(kind: CoreKind) -> Bytes {
     }
 }
 
-/// Estimated size of the code that a core runs, including the device library. All texts take sizes from here.
+/// Estimated size of the code that a core runs, including the device library, but without the code of external operators. All messages and
+/// comments take sizes from here.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CodeBytes {
     /// Code that loops: the queue, the tasks and the routines that tasks call.
@@ -41,7 +42,7 @@ impl CodeBytes {
         self.loops + self.once
     }
 
-    /// Both sizes as text.
+    /// Both sizes as text, for a comment or a report.
     #[must_use]
     pub fn words(&self) -> String {
         format!("{} in loops, {} once per launch", self.loops, self.once)
@@ -76,11 +77,11 @@ const fn name_of(kind: CoreKind) -> &'static str {
 /// The generated kernel.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Ascendc {
-    /// The text of the file.
+    /// The text of the kernel's file.
     pub text: String,
-    /// Code sizes of a matrix core.
+    /// Estimated code sizes of a matrix core.
     pub aic: CodeBytes,
-    /// Code sizes of a vector core.
+    /// Estimated code sizes of a vector core.
     pub aiv: CodeBytes,
     /// The features that the kernel's route code needs, as a C++ expression of `routing/needs.h`; `None` if the kernel does
     /// not make a route.
@@ -88,7 +89,7 @@ pub struct Ascendc {
 }
 
 impl Ascendc {
-    /// A warning for each kind of core whose instruction cache is too small for the code that loops.
+    /// A warning for each kind of core for which [`CodeBytes::loops`] exceeds the instruction cache.
     #[must_use]
     pub fn beyond_the_caches(&self) -> Vec<String> {
         [(CoreKind::Aic, self.aic), (CoreKind::Aiv, self.aiv)]
@@ -98,7 +99,7 @@ impl Ascendc {
     }
 }
 
-/// Writes the kernel's file.
+/// Generates the kernel's AscendC file for `machine`, with the estimated sizes of its code.
 #[must_use]
 pub fn ascendc(checked: &CheckedGraph, valid: &ValidSchedule, names: &Names<'_>, machine: Machine) -> Ascendc {
     let context = Context::new(checked, valid.schedule(), names, machine);

@@ -8,8 +8,8 @@ use crate::units::Bytes;
 use hpmoe_kernels::op::TaskKind;
 use std::fmt::Write as _;
 
-/// The text of a C++ file for a task's external operator: a comment with its contract, and a skeleton of the function. The
-/// task need not name an operator yet. `place` is the task's place in its source file. `None` if the task is a put, which
+/// The text of a C++ file for a task's external operator: a comment with the contract, and a skeleton of the function. The task need not
+/// name an operator yet. `place` is the task's place in the source file, as text. `None` for puts and for tasks without parameters, which
 /// can't have an operator.
 #[must_use]
 pub fn contract(graph: &TaskGraph, task: TaskId, place: &str) -> Option<String> {
@@ -36,7 +36,7 @@ fn function(task: &Task) -> String {
     task.external.as_ref().map_or_else(|| task.name.clone(), |external| external.function.clone())
 }
 
-/// The signature of the operator's function.
+/// The C++ signature of the function of a task's external operator. If the task names no operator, the function has the task's name.
 #[must_use]
 pub fn signature(task: &Task) -> String {
     let function = function(task);

@@ -25,7 +25,7 @@ pub use readiness::awaits_ready;
 pub use route::route_bytes;
 pub use tables::{Paths, Tables, tables};
 
-/// The parts of generated text that don't come from the schedule.
+/// The parts of generated text that don't follow from the schedule.
 #[derive(Clone, Copy, Debug)]
 pub struct Names<'a> {
     /// The source file, as the user named it.
@@ -36,10 +36,10 @@ pub struct Names<'a> {
     pub time_stamps: bool,
 }
 
-/// The machine that a kernel's file is written for. The files differ only if operators are device-only.
+/// The machine that a kernel's file is written for. The files of both machines differ only if an operator is device-only.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Machine {
-    /// This machine's CPU.
+    /// A CPU, for the compiler of the machine that builds the kernel.
     Host,
     /// An NPU, for CANN's compiler.
     Device,

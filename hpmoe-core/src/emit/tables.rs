@@ -20,16 +20,18 @@ use quote::{format_ident, quote};
 pub struct Paths<'a> {
     /// The fingerprint of source, constants, compiler and ABI.
     pub fingerprint: &'a str,
-    /// The path of the file of descriptors below `OUT_DIR`, with a leading slash.
+    /// The path of the descriptor file below `OUT_DIR`, with a leading slash.
     pub descriptors: &'a str,
 }
 
 /// The tables of one taskflow.
 #[derive(Clone, Debug)]
 pub struct Tables {
-    /// Rust items: the descriptors, and the constant `TABLES`, which the macro joins with the kernel's entry point.
+    /// Rust items: a static that includes the descriptor file, and the constant `TABLES`, which the macro joins with the kernel's entry
+    /// point.
     pub rust: TokenStream,
-    /// The content of the descriptor file: the descriptors for each number of ranks, one after another.
+    /// The content of the descriptor file: the descriptors for each number of ranks, one after another. If launches choose the number of
+    /// chunks, the descriptors for each further number of chunks follow.
     pub descriptors: Vec<u8>,
 }
 

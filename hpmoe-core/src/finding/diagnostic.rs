@@ -3,7 +3,7 @@
 use super::Finding;
 use proc_macro2::Span;
 
-/// One fault of a kernel module at its place in the source.
+/// One fault of a kernel module, with its place in the source.
 #[derive(Clone, Debug)]
 pub struct Diagnostic {
     pub(crate) finding: Finding,
@@ -18,7 +18,7 @@ pub struct Diagnostic {
 pub struct Words {
     /// `HP` and two digits.
     pub code: &'static str,
-    /// The fault in one sentence without a full stop. Further lines list the uses of memory.
+    /// The fault in one sentence without a full stop. If a memory is too small, one line for each use of the memory follows.
     pub message: String,
     /// The text that says what to write instead.
     pub help: String,

@@ -1,5 +1,5 @@
-//! Findings: the faults of a program, as data, one variant per fault. Two findings at one place are the same if they
-//! are equal. Their messages are in `words`, by stage.
+//! Findings: the faults of a program, as data, one variant per kind of fault. Two findings at the same place are the same fault if they are
+//! equal. Their messages are in `words`, in one file per kind of fault.
 
 mod bodies;
 mod calls;

@@ -22,8 +22,8 @@ pub enum Rows {
     Block,
     /// All `TOP_K` slots of the block's tokens (space: blocks).
     BlockSlots,
-    /// Rows `[i * height, (i + 1) * height)` of an outer tile, cut at its end. The outer tile is a part of the matrix of the item's
-    /// expert, or of the rank's matrix. `i` is `index` plus the value of `range`, if there is a range.
+    /// Rows `[i * height, (i + 1) * height)` of the outer tile `outer`, cut at the end of the outer tile. The matrix is the one of the
+    /// item's expert, or the one of the rank. `i` is `index` plus the value of `range`, if there is a range.
     Expert {
         /// The range that selects the tile, as an index into [`Phase::ranges`](super::Phase::ranges).
         range: Option<u32>,
@@ -31,13 +31,12 @@ pub enum Rows {
         index: u32,
         /// The maximum number of rows of a tile.
         height: u32,
-        /// The rows of the matrix that tiles are taken from.
+        /// The outer tile, from which tiles are taken.
         outer: Outer,
     },
 }
 
-/// An outer tile: the rows of a matrix that tiles are taken from. They are all rows, or one of several stacked
-/// matrices.
+/// An outer tile: the rows of a matrix that tiles are taken from, either all rows or the rows of one of several stacked matrices.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Outer {
     /// The first row, counted from the first row of the matrix.
@@ -59,7 +58,7 @@ impl Outer {
 pub enum Columns {
     /// All columns of the tensor.
     All,
-    /// Columns `[i * width, (i + 1) * width)`, cut at the end of the tensor; `i` as for [`Rows::Expert`].
+    /// Columns `[i * width, (i + 1) * width)`, cut at the end of the tensor. `i` is `index` plus the value of `range`, if there is a range.
     Tile {
         /// The range that selects the tile, as an index into [`Phase::ranges`](super::Phase::ranges).
         range: Option<u32>,
@@ -73,9 +72,9 @@ pub enum Columns {
 /// The rectangle of a tensor that one tile of a phase touches.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Region {
-    /// The rows, selected by the item or by a range.
+    /// The rows that the tile touches.
     pub rows: Rows,
-    /// The columns, selected by a range.
+    /// The columns that the tile touches.
     pub columns: Columns,
 }
 
@@ -86,7 +85,7 @@ pub struct Access {
     pub tensor: TensorId,
     /// The part of the tensor that each tile of the phase touches.
     pub region: Region,
-    /// Whether the task takes it by `&mut`: it then writes the region and doesn't read it.
+    /// Whether the task takes the argument by `&mut`: the task then writes the region or, with `+=`, adds to it.
     pub write: bool,
     /// Whether the region lies on the item's peer (a put's target), rather than on the executing rank.
     pub remote: bool,

@@ -8,18 +8,18 @@ use std::fmt;
 /// `lower/loops.rs` makes it from the number in a loop's head, such as `TILE_M` in `route.row_tiles::<TILE_M>(e)`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Height {
-    /// At most this many consecutive rows; at least 1.
+    /// Consecutive rows, at most as many as this number; the number is at least 1.
     Rows(u32),
     /// All rows of an expert; written [`RAGGED`] in source and in the device's tables.
     WholeExpert,
 }
 
 impl Height {
-    /// The height that a number of rows in source stands for.
+    /// The height that a number of rows in source stands for: [`RAGGED`] stands for all rows of an expert.
     ///
     /// # Panics
     ///
-    /// For more than 2^32 rows, which the front end refuses.
+    /// If `rows` is 2^32 or more, which the front end refuses.
     #[must_use]
     pub fn from_source(rows: usize) -> Self {
         match rows {
@@ -44,7 +44,7 @@ impl Height {
         rows.div_ceil(u64::from(self.number()))
     }
 
-    /// Whether each tile of the other height lies inside one tile of this height.
+    /// Whether each tile of height `other` lies inside one tile of height `self`.
     #[must_use]
     pub const fn holds(self, other: Self) -> bool {
         match (self, other) {
@@ -54,7 +54,7 @@ impl Height {
         }
     }
 
-    /// The larger of two heights, if each tile of the smaller lies inside one of its tiles.
+    /// The larger of the two heights, if each tile of the smaller height lies inside one tile of the larger height; otherwise `None`.
     #[must_use]
     pub fn common(self, other: Self) -> Option<Self> {
         let (large, small) = (self.max(other), self.min(other));

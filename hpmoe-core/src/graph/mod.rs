@@ -25,14 +25,13 @@ use crate::ids::{Arena, PhaseId, SpaceId, TaskId, TensorId};
 
 use proc_macro2::Span;
 
-/// A put's use of origins: the (token, k) of each received row. The compiler adds them as an `i32` symmetric tensor of
-/// received rows with a pitch of one element. A put of gathered tokens writes it along with the rows at the peer, a put to
-/// scattered slots reads it.
+/// A put's use of origins: the (token, k) of each received row. The compiler adds a tensor for them: `i32`, in the symmetric heap, one
+/// element per received row. A put of gathered tokens writes origins along with the rows at the peer; a put to scattered slots reads them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Origins {
-    /// The tensor that the compiler adds.
+    /// The tensor of origins, which the compiler adds.
     pub tensor: TensorId,
-    /// Whether this put writes it (space: sends) or reads it (space: arrivals).
+    /// Whether this put writes origins (space: sends), rather than reading them (space: arrivals).
     pub write: bool,
 }
 
@@ -41,15 +40,15 @@ pub struct Origins {
 pub struct Phase {
     /// The task that is called.
     pub task: TaskId,
-    /// The space that the loops around it run over, on the rank that executes it.
+    /// The space that the loops around the call run over, on the rank that executes the call.
     pub space: SpaceId,
-    /// The extents of the constant ranges around it, outermost first; their product is the number of columns of an item.
+    /// The extents of the constant ranges around the call, outermost first. Their product is the number of columns of an item.
     pub ranges: Vec<u32>,
     /// The loop variables of these ranges, outermost first.
     pub range_names: Vec<String>,
     /// The accesses of the call: one per argument, in order.
     pub accesses: Vec<Access>,
-    /// Whether the put writes or reads the origins of its rows; `None` for all other calls.
+    /// The put's use of the origins of its rows; `None` for any other call, and for a put that uses no origins.
     pub origins: Option<Origins>,
     /// The call as written, on one line, for messages and comments of generated code.
     pub source: String,
@@ -60,7 +59,7 @@ pub struct Phase {
 }
 
 impl Phase {
-    /// Number of tiles of one item: the product of the ranges.
+    /// Number of tiles of one item: the product of the extents of the ranges, or 1 without ranges.
     #[must_use]
     pub fn columns(&self) -> u32 {
         self.ranges.iter().product()
@@ -73,8 +72,8 @@ impl Phase {
 }
 
 impl TaskGraph {
-    /// The number of a phase's columns that the swizzle treats as rows. If an item has all rows of an expert, this is the
-    /// number of values of the outermost range, so that tiles made at the same time share their reads; otherwise 1.
+    /// The number of a phase's columns that the swizzle treats as rows. If an item has all rows of an expert and the phase has several
+    /// ranges, it is the extent of the outermost range, so that tiles made at the same time share their reads; otherwise, it is 1.
     #[must_use]
     pub fn column_rows(&self, phase: PhaseId) -> u32 {
         let phase = &self.phases[phase];
@@ -85,14 +84,15 @@ impl TaskGraph {
         }
     }
 
-    /// Whether a phase adds to experts' matrices in every chunk: sums over the tokens of all chunks, in the caller's memory.
+    /// Whether a phase writes experts' matrices in a kernel with chunks: every chunk then adds to sums in the caller's memory.
     #[must_use]
     pub fn adds_up(&self, phase: PhaseId) -> bool {
         let is_matrix = |access: &Access| matches!(self.tensors[access.tensor].rows, RowKind::Expert(_));
         self.sizes.cuts() && self.phases[phase].accesses.iter().any(|access| access.write && is_matrix(access))
     }
 
-    /// Whether chunks add to experts' matrices and launches choose the number of chunks: sums then add up part by part.
+    /// Whether chunks add to experts' matrices while launches choose the number of chunks. Sums are then added up part by part, so that the
+    /// number of chunks doesn't change results.
     #[must_use]
     pub fn adds_by_parts(&self) -> bool {
         let is_sum = |tensor: &Tensor| tensor.writable && matches!(tensor.rows, RowKind::Expert(_));
@@ -109,17 +109,18 @@ pub struct TaskGraph {
     pub taskflow: String,
     /// The sizes of the layer.
     pub sizes: Sizes,
-    /// Numbers of ranks that a build adds to those that divide the experts.
+    /// Numbers of ranks that a build names. Schedules are made for them, and for the numbers that divide the experts.
     pub named_ranks: Vec<u32>,
     /// Every constant of the module with its value, in order of declaration.
     pub constants: Vec<(String, Constant)>,
-    /// Parameters and `let` tensors in order of declaration, then the compiler's own.
+    /// The taskflow's parameters, then its `let` tensors, in order of declaration. The compiler's tensor of origins follows the tensors
+    /// that are declared before the first put that sends origins.
     pub tensors: Arena<TensorId, Tensor>,
     /// Instances of tasks in order of first use.
     pub tasks: Arena<TaskId, Task>,
-    /// Distinct iteration spaces in order of first use.
+    /// Distinct iteration spaces: those of phases in order of first use, then the row tiles that only counters need.
     pub spaces: Arena<SpaceId, Space>,
-    /// Task calls in program order.
+    /// Task calls in program order; then, if later chunks reuse memory, the phase that frees it.
     pub phases: Arena<PhaseId, Phase>,
     /// The route, if the kernel makes it; `None` if the host does.
     pub route: Option<MadeRoute>,

@@ -3,8 +3,8 @@
 use super::Sizes;
 
 impl Sizes {
-    /// Expected rows that a rank sends, including those to itself, if each token draws its experts evenly: `TOKENS` times the
-    /// expected number of ranks that own an expert of the token.
+    /// Expected number of once-sent rows that a rank sends, including the rows to itself, if each token draws its experts evenly: `TOKENS`
+    /// times the expected number of ranks that own an expert of the token.
     #[must_use]
     pub fn rows_once(&self, ranks: usize) -> u64 {
         let others = self.experts - self.experts.div_ceil(ranks);

@@ -4,8 +4,8 @@ use super::TaskGraph;
 use crate::ids::PhaseId;
 
 impl TaskGraph {
-    /// The name of a phase's task. If several phases call the task, the tensor that the phase writes follows, as in `project→g`; if
-    /// these are equal too, so does the phase's number.
+    /// The name of a phase's task. If other phases call a task of this name, the tensor that the phase writes follows, as in `project→g`;
+    /// if one of these other phases writes this tensor, too, the phase's number follows, as in `project→g#3`.
     #[must_use]
     pub fn phase_name(&self, id: PhaseId) -> String {
         let name = |id: PhaseId| &self.tasks[self.phases[id].task].name;

@@ -6,7 +6,8 @@ use proc_macro2::Span;
 /// The route that a kernel makes from ids in device memory.
 #[derive(Clone, Debug)]
 pub struct MadeRoute {
-    /// The tensor of ids, which the caller or earlier phases write; or the kept route that another launch has stored.
+    /// The tensor that the route is made from: ids, which the caller or earlier phases write, or a kept route, which another launch has
+    /// stored.
     pub ids: TensorId,
     /// Number of expert groups if routing is group-limited (every token picks the same number of experts from each group); `None`
     /// otherwise.
@@ -15,13 +16,13 @@ pub struct MadeRoute {
     pub keeps: Option<TensorId>,
     /// A tensor of the caller with one row per token, which determines the number of tokens.
     pub tokens: TensorId,
-    /// Number of phases before the route in the taskflow. They run over tokens, and use no table of the route.
+    /// Number of phases before the route in the taskflow. These phases run over tokens, and use no table of the route.
     pub before: usize,
     /// The source text of the call that makes the route, on one line.
     pub source: String,
-    /// Line in the source file, from 1; 0 if rustc does not provide it.
+    /// Line of this call in the source file, from 1; 0 if rustc does not provide it.
     pub line: usize,
-    /// The name of the route in the source.
+    /// The name of the route in its `let`.
     pub span: Span,
 }
 
@@ -33,7 +34,8 @@ impl MadeRoute {
     }
 }
 
-/// The maximum number of counts of a rank, one for each expert of the group and chunk (`MOST_PAIRS` of the device library).
+/// The maximum number of pairs of an expert of the group and a chunk, if the kernel makes its route: a rank has a count for each pair
+/// (`MOST_PAIRS` of the device library).
 pub const MOST_PAIRS: usize = 2048;
 /// The maximum number of chunks of a route that a kernel makes (`MOST_ROUTE_CHUNKS`).
 pub const MOST_ROUTE_CHUNKS: usize = 64;

@@ -1,19 +1,21 @@
 //! Sizes of the layer.
 
-/// Sizes of the layer, which every kernel declares by constants of these names, and its number of chunks.
+/// Sizes of the layer, from the constants of the kernel that each field names, and the number of chunks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sizes {
-    /// `EXPERTS`: logical experts, which ids name.
+    /// `EXPERTS`: number of logical experts, which ids name.
     pub experts: usize,
-    /// `SPARE`: places for experts on each rank beyond its share.
+    /// `SPARE`: number of places for experts that each rank has in addition to its share of the experts; 0 if the kernel doesn't declare
+    /// it.
     pub spare: usize,
-    /// `TOP_K`: experts per token.
+    /// `TOP_K`: number of experts per token.
     pub top_k: usize,
     /// `TOKENS`: the maximum number of tokens per rank.
     pub tokens: usize,
-    /// Number of chunks that each rank's tokens are divided into; at least 1. If launches choose it, the number that this graph is for.
+    /// Number of chunks that each rank's tokens are divided into; at least 1. If launches choose the number of chunks, the number that this
+    /// graph is for.
     pub chunks: usize,
-    /// The largest number of chunks if launches choose it, a power of two; `None` if it is a constant.
+    /// The largest number of chunks that a launch may choose, a power of two; `None` if launches don't choose the number of chunks.
     pub chunks_at_most: Option<usize>,
 }
 
@@ -33,14 +35,13 @@ impl Sizes {
         self.local_experts(ranks) * ranks
     }
 
-    /// Number of physical experts that can have rows on `ranks` ranks, if all spare places hold copies.
+    /// Number of physical experts of a group of `ranks` ranks that can have rows, if all spare places hold copies of experts.
     #[must_use]
     pub const fn used_experts(&self, ranks: usize) -> usize {
         self.experts + self.spare * ranks
     }
 
-    /// Number of expert chunks on each rank of a group of `ranks` ranks: pairs of a local expert and a chunk, the unit of entries, tables
-    /// and counters.
+    /// Number of expert chunks on each rank of a group of `ranks` ranks: pairs of a local expert and one of `self.chunks` chunks.
     #[must_use]
     pub const fn expert_chunks(&self, ranks: usize) -> usize {
         self.local_experts(ranks) * self.chunks
@@ -52,7 +53,8 @@ impl Sizes {
         chunk_tokens(self.tokens, self.chunks, self.chunks_at_most)
     }
 
-    /// The number of parts of a chunk. Sums over rows add up one part after another.
+    /// The number of parts that sums over the rows of a chunk are added up in, one part after another: the largest number of chunks divided
+    /// by `self.chunks`, or 1 if launches don't choose the number of chunks.
     #[must_use]
     pub fn chunk_parts(&self) -> usize {
         chunk_parts(self.chunks, self.chunks_at_most)
@@ -78,8 +80,8 @@ impl Sizes {
         }
     }
 
-    /// Number of tokens between the start of an even chunk and the start of the odd chunk after it, in tensors of the kernel. The distance
-    /// is the same for all launches.
+    /// Number of tokens from the start of an even chunk to the start of the next odd chunk in tensors of the kernel, which have room for
+    /// two chunks. The number is the same for all launches.
     #[must_use]
     pub fn chunk_stride(&self) -> usize {
         match self.chunks_at_most {
@@ -100,13 +102,13 @@ impl Sizes {
         self.chunk_counts().max().unwrap_or(1).min(CHUNK_BUFFERS)
     }
 
-    /// Whether later chunks reuse the memory of earlier ones in launches with `chunks` chunks.
+    /// Whether later chunks reuse the memory of earlier chunks in launches with `self.chunks` chunks.
     #[must_use]
     pub const fn reuses(&self) -> bool {
         self.chunks > CHUNK_BUFFERS
     }
 
-    /// Whether later chunks reuse the memory of earlier ones in some launch.
+    /// Whether later chunks reuse the memory of earlier chunks in launches with some number of chunks that the kernel allows.
     #[must_use]
     pub fn may_reuse(&self) -> bool {
         self.chunk_counts().any(|chunks| chunks > CHUNK_BUFFERS)

@@ -10,32 +10,32 @@ pub enum SpaceKind {
     RowTiles,
     /// Local experts, each with all its rows, even if it has none; one group per expert chunk, with one item.
     Experts,
-    /// Pieces of the rows that this rank sends, cut at the receiver's row tiles; one group per pair of owner and expert.
+    /// Pieces of the rows that this rank sends, cut at the receiver's row tiles; one group per pair of an owner and its expert chunk.
     Sends,
-    /// Pieces of the tokens that this rank sends once to each rank, cut at the receiver's row tiles of such rows; one group
-    /// per pair of owner and expert. A token counts for the lowest-numbered of the owner's experts that it goes to.
+    /// Pieces of the tokens that this rank sends once to each rank, cut at the receiver's row tiles of once-sent rows; one group per pair
+    /// of an owner and its expert chunk. A token is in the group of the lowest-numbered of the owner's experts that it goes to.
     SendsOnce,
     /// Row tiles of once-sent rows; one group per expert chunk. No phase runs over this space, but counters cover its items.
     OnceTiles,
-    /// Pieces of the rows that this rank received; one group per pair of source and local expert.
+    /// Pieces of the rows that this rank received; one group per pair of a source rank and an expert chunk of this rank.
     Arrivals,
     /// Blocks of consecutive tokens of this rank; one group per chunk.
     Blocks,
-    /// Chunks whose memory a later chunk reuses; one group per chunk, with one item if it is such a chunk.
+    /// Chunks; one group per chunk. The group has one item if a later chunk reuses the chunk's memory, otherwise none.
     Chunks,
 }
 
 /// One iteration space: a kind of items and their height.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Space {
-    /// The kind of its items.
+    /// The kind of the space's items.
     pub kind: SpaceKind,
-    /// The maximum number of rows of an item; tokens for blocks.
+    /// The maximum number of rows of an item; for blocks, of tokens.
     pub height: Height,
 }
 
 impl SpaceKind {
-    /// The number in the ABI.
+    /// The number that stands for the kind in the ABI.
     #[must_use]
     pub const fn number(self) -> abi::HpmoeSpaceKind {
         match self {

@@ -11,11 +11,11 @@ use proc_macro2::Span;
 pub struct Param {
     /// The name in the source, unique within the task.
     pub name: String,
-    /// Element type and maximum numbers of rows and columns. Its kind is always a tile.
+    /// Element type and maximum numbers of rows and columns. The shape's kind is always a tile.
     pub shape: Shape,
-    /// Whether the task takes it by `&mut`: it then writes the tile and doesn't read it.
+    /// Whether the task takes the tile by `&mut`: the task then writes the tile or, with `+=`, adds to it.
     pub write: bool,
-    /// Whether the rows are slots of tokens. Slots may be empty.
+    /// Whether the tile's rows are slots of tokens. Slots may be empty.
     pub slots: bool,
     /// The parameter's name in the source.
     pub span: Span,
@@ -24,19 +24,19 @@ pub struct Param {
 /// One operation of a body. Values are numbered: the parameters from 0, then the result of each step.
 #[derive(Clone, Debug)]
 pub struct Step {
-    /// The row in the table of operations.
+    /// The operation's row in the table of operations.
     pub operation: &'static Operation,
-    /// The tiles and values that it takes, the receiver first.
+    /// The tiles and values that the operation takes, the receiver first.
     pub operands: Vec<ValueId>,
-    /// The numbers that it takes, in order; all are finite.
+    /// The numbers that the operation takes, in order; all are finite.
     pub numbers: Vec<f32>,
-    /// The sizes that it takes, in the order of its operands.
+    /// The sizes that the operation takes, in the order of the operands.
     pub sizes: Vec<usize>,
-    /// The type argument, as in `cast::<bf16>()`.
+    /// The type argument, as in `cast::<bf16>()`; `None` if there is none.
     pub element: Option<ElementType>,
-    /// The shape of its result; for a store or a put, of the tile that is written.
+    /// The shape of the operation's result; for a store or a put, the shape of the tile that is written.
     pub result: Shape,
-    /// The name of the `let` that holds its result, if there is one.
+    /// The name of the `let` that holds the operation's result, if there is one.
     pub name: Option<String>,
     /// Line in the source file, from 1; 0 if rustc does not provide it.
     pub line: usize,
@@ -54,18 +54,18 @@ pub struct Body {
 /// A hand-written C++ function for a task, and its declared properties.
 #[derive(Clone, PartialEq, Debug)]
 pub struct External {
-    /// The file that holds it, relative to the package.
+    /// Path of the file that holds the function, relative to the package.
     pub file: String,
     /// The C++ name of the function.
     pub function: String,
     /// Whether the operator can't run on the host, so that the task's body runs there instead.
     pub device_only: bool,
-    /// Bound on the difference between an element and the body's result, relative to the largest element of the tile; 0
-    /// promises equal bits.
+    /// Bound on the difference between an element that the operator computes and the element that the body computes, as a fraction of the
+    /// largest element of the tile; 0 promises equal bits.
     pub tolerance: f32,
     /// The time that the operator declares for a full tile; `None` if it declares none.
     pub microseconds: Option<f32>,
-    /// The bytes of each memory that the operator uses, from address 0. If a memory is not listed, the operator may use
+    /// The memories that the operator uses, each with the number of bytes from address 0. If a memory is not listed, the operator may use
     /// everything that a task can have.
     pub memory: Vec<(OnChipMemory, Bytes)>,
 }
@@ -79,7 +79,7 @@ pub struct Task {
     pub label: String,
     /// Const parameters with their values, in order of declaration.
     pub arguments: Vec<(String, usize)>,
-    /// The kind of core that runs it, or a put.
+    /// The kind of core that runs the task, or a put.
     pub kind: TaskKind,
     /// Tile parameters in order of declaration.
     pub params: Vec<Param>,

@@ -8,7 +8,7 @@ pub use hpmoe_kernels::memory::{RowKind, Storage};
 /// One tensor on every rank of the group.
 #[derive(Clone, Debug)]
 pub struct Tensor {
-    /// The name in the taskflow, unique there; `(token, k)` for the compiler's own.
+    /// The tensor's name in the taskflow, unique there; `(token, k)` for the compiler's own tensor, which holds origins.
     pub name: String,
     /// The type of each element.
     pub element: ElementType,
@@ -20,14 +20,14 @@ pub struct Tensor {
     pub rows: RowKind,
     /// The memory that holds the rows.
     pub storage: Storage,
-    /// Whether the taskflow may write it: true for `&mut` parameters and every `let`.
+    /// Whether the taskflow may write the tensor: true for `&mut` parameters, for every `let`, and for the compiler's own tensor.
     pub writable: bool,
     /// The tensor's name in its declaration.
     pub span: Span,
 }
 
-/// The pitch of a tensor in elements. Rows of arguments are dense; rows in workspace and symmetric heap start at
-/// multiples of 512 bytes.
+/// Distance between the starts of consecutive rows of a tensor, in elements. Rows in the caller's memory are dense; rows in the workspace
+/// and the symmetric heap start at multiples of 512 bytes.
 #[must_use]
 pub fn pitch(element: ElementType, columns: u32, storage: Storage) -> u32 {
     let bytes = element.bytes() as u32;

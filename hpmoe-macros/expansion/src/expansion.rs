@@ -26,17 +26,17 @@ use syn::{Expr, Ident, ItemFn, ItemMod, LitInt, LitStr, Token, Type, braced};
 /// The folder below `OUT_DIR` that holds everything that the build script writes.
 pub const FOLDER: &str = "hpmoe";
 
-/// The environment variable that a build script sets for rustc if it has built all kernels. Unlike files below `OUT_DIR`, it can't be left
-/// from an earlier run.
+/// The environment variable that a build script sets for rustc at the end of a run that builds kernels, even if some kernels have faults.
+/// Unlike files below `OUT_DIR`, it can't be left from an earlier run.
 pub const BUILT: &str = "HPMOE_BUILT";
 
-/// The path of a taskflow's file below `OUT_DIR`, with a leading slash.
+/// The path of a taskflow's file below `OUT_DIR`, with a leading slash. `stem` is [`BuiltTaskflow::stem`]; `ending` has no leading dot.
 #[must_use]
 pub fn below_out_dir(stem: &str, ending: &str) -> String {
     format!("/{FOLDER}/{stem}.{ending}")
 }
 
-/// The name of a module's file below [`FOLDER`].
+/// The name of the file below [`FOLDER`] that holds a module's [`Expansion`].
 #[must_use]
 pub fn file(module: &ItemMod) -> String {
     format!("{}_{}.expansion", module.ident, of_module(module).hex())
@@ -53,26 +53,26 @@ pub fn latest_file(module: &ItemMod) -> String {
 pub struct Expansion {
     /// The constants that the module's kernels were built with.
     pub constants: Vec<BuiltConstant>,
-    /// The names of the functions that the module's kernels run.
+    /// The names of the functions that the module's kernels run: taskflows and tasks.
     pub runs: Vec<String>,
-    /// The tasks that the module uses from the library.
+    /// The library functions that the module uses.
     pub library: Vec<LibraryTask>,
     /// The taskflows that were compiled.
     pub taskflows: Vec<BuiltTaskflow>,
-    /// The names of functions that contain faults. Their bodies are replaced, so that rustc doesn't report the same faults.
+    /// The names of functions that contain faults. The macro replaces their bodies, so that rustc doesn't report the same faults.
     pub faulty: Vec<String>,
-    /// The faults of the module. If there are any, the other fields are ignored.
+    /// The faults of the module. If there are any, the other fields except `faulty` are ignored.
     pub faults: Vec<PlacedFault>,
 }
 
 /// A constant that kernels were built with.
 #[derive(Clone)]
 pub struct BuiltConstant {
-    /// The name in the module.
+    /// The constant's name in the module.
     pub name: String,
-    /// The type, `usize` or `f32`.
+    /// The constant's type, `usize` or `f32`.
     pub ty: Type,
-    /// The value as the front end computed it.
+    /// The constant's value as the front end computed it.
     pub value: Expr,
     /// Whether the build set the value, rather than the source.
     pub set: bool,
@@ -81,24 +81,24 @@ pub struct BuiltConstant {
 /// A task of the library under the name that a module gives it.
 #[derive(Clone)]
 pub struct LibraryTask {
-    /// The place in the module that names it.
+    /// The place in the module that names the task.
     pub at: SourceRange,
-    /// The source of the task, under that name.
+    /// The source of the task, with the name that the module gives it.
     pub function: ItemFn,
 }
 
-/// A compiled taskflow.
+/// A taskflow that was compiled.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BuiltTaskflow {
-    /// The name of the function.
+    /// The name of the taskflow's function.
     pub name: String,
-    /// The symbol of its kernel, which is also the name of its library.
+    /// The symbol of the taskflow's kernel, which is also the name of the static library that contains the kernel.
     pub symbol: String,
-    /// The stem of its files below [`FOLDER`].
+    /// The stem of the names of the taskflow's files below [`FOLDER`].
     pub stem: String,
-    /// Whether the build also made an object for the device.
+    /// Whether the build also made a device object of the kernel.
     pub for_device: bool,
-    /// Whether the crate has a C interface, through which the reference can be called.
+    /// Whether the crate has a C interface, through which the taskflow can be called as the kernel's reference.
     pub exported: bool,
 }
 
@@ -112,7 +112,7 @@ pub struct PlacedFault {
 }
 
 impl Expansion {
-    /// The text of the file.
+    /// The text of the file that the macro reads.
     #[must_use]
     pub fn write(&self) -> String {
         let constants = self.constants.iter().map(|BuiltConstant { name, ty, value, set }| {

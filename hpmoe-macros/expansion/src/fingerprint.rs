@@ -1,4 +1,5 @@
-//! Fingerprints: a kernel that was compiled from other tokens, constants or choices is never linked.
+//! Fingerprints: hashes in the names of files and symbols, so that a kernel that was compiled from other tokens, constants or choices is
+//! never linked.
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use quote::ToTokens as _;
@@ -15,7 +16,7 @@ impl Default for Fingerprint {
 }
 
 impl Fingerprint {
-    /// Adds text and a mark for its end.
+    /// Adds a text to the hash, and a mark for the end of the text.
     #[must_use]
     pub fn text(mut self, text: &str) -> Self {
         for byte in text.bytes().chain([0xff]) {
@@ -24,7 +25,7 @@ impl Fingerprint {
         self
     }
 
-    /// Adds tokens. White space, comments, documentation and the spacing of punctuation don't count, because rustc and a source
+    /// Adds tokens to the hash. White space, comments, documentation and the spacing of punctuation don't count, because rustc and a source
     /// file represent them differently.
     #[must_use]
     pub fn tokens(mut self, tokens: TokenStream) -> Self {
@@ -72,7 +73,8 @@ fn is_documentation(token: &TokenTree) -> bool {
     group.delimiter() == Delimiter::Bracket && matches!(first, Some(TokenTree::Ident(name)) if name == "doc")
 }
 
-/// The fingerprint of a module's tokens. The module's source file and the macro's input have the same fingerprint.
+/// The fingerprint of a module's tokens, without the attributes of the module itself. It is the same for the module in the source file and
+/// for the macro's input.
 #[must_use]
 pub fn of_module(module: &ItemMod) -> Fingerprint {
     Fingerprint::default().tokens(bare(module))

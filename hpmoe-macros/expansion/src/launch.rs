@@ -122,8 +122,8 @@ fn module(
             ///
             /// # Errors
             ///
-            /// The arguments don't fit the kernel, and nothing runs. Or the kernel breaks a rule of the device or makes no progress, and
-            /// the error contains a report of every core.
+            /// The arguments don't fit the kernel, and nothing runs. Or the kernel breaks a rule of the device or makes no progress; the
+            /// error then contains a report of every core.
             #[allow(clippy::too_many_arguments, unused_variables, reason = "the taskflow's own parameters")]
             pub fn launch(
                 #group: &hpmoe_runtime::Group,
@@ -131,9 +131,9 @@ fn module(
             ) -> ::core::result::Result<hpmoe_runtime::Report, hpmoe_runtime::LaunchError> {
                 #launch
             }
-            /// Puts the megakernel on the streams of the group's NPUs and returns; `Pending::wait` waits for it. With `streams`, it is
-            /// ordered after work already enqueued on them and before work enqueued later. On a group of CPU ranks, it returns when
-            /// the launch has ended.
+            /// Puts the megakernel on the streams of the group's NPUs and returns; `Pending::wait` waits for the launch. With `streams`,
+            /// the launch is ordered after work already enqueued on these streams and before work enqueued later. On a group of CPU ranks,
+            /// the function returns when the launch has ended.
             ///
             /// # Errors
             ///

@@ -1,7 +1,8 @@
 //! The expansion of `#[megakernel]`: the user's module with the launch of each taskflow, or with its faults.
 //!
 //! The build script runs the compiler, and writes the results for each module as an [`Expansion`]; the macro only reads that file and edits
-//! the module. So the macro contains no compiler, and is compiled quickly; every crate with kernels waits for that.
+//! the module. The macro therefore doesn't contain the compiler and compiles quickly, which matters because every crate with kernels waits
+//! for it.
 //!
 //! | module | what it holds |
 //! |---|---|
@@ -32,22 +33,22 @@ use std::path::{Path, PathBuf};
 use syn::ItemMod;
 use tokens::SourceTokens;
 
-/// A function that reads a file for the expansion; this package itself does no I/O.
+/// A function that returns the text of a file, or `None` if it can't read the file. This package itself does no I/O.
 pub type Read<'a> = &'a dyn Fn(&Path) -> Option<String>;
 
-/// The build script of the package that a module belongs to.
+/// The state of the build script of the package that a module belongs to.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum BuildScript {
     /// The package has no build script.
     Missing,
     /// The script's last run built no kernels.
     WithoutKernels,
-    /// The script's last run built kernels, and wrote below this folder.
+    /// The script's last run built kernels, and wrote its files below this folder, the value of `OUT_DIR`.
     Built(PathBuf),
 }
 
 impl BuildScript {
-    /// The build script according to rustc's environment: the value of `OUT_DIR`, and whether [`BUILT`](expansion::BUILT) is
+    /// The state of the build script according to rustc's environment: the value of `OUT_DIR`, and whether [`BUILT`](expansion::BUILT) is
     /// set.
     #[must_use]
     pub fn new(out_dir: Option<PathBuf>, built: bool) -> Self {
@@ -59,7 +60,7 @@ impl BuildScript {
     }
 }
 
-/// Expands `#[megakernel(arguments)]` on a module.
+/// Expands `#[megakernel(arguments)]` on a module: the module with the launch of each taskflow, or with its faults as errors.
 #[must_use]
 pub fn megakernel(arguments: TokenStream, item: TokenStream, script: &BuildScript, read: Read<'_>) -> TokenStream {
     if let Some(place) = nesting::too_deep(&item) {
@@ -140,7 +141,7 @@ fn look_up(module: &ItemMod, script: &BuildScript, read: Read<'_>) -> Result<Exp
     })
 }
 
-/// Expands a marker that is outside a kernel module.
+/// Expands a marker attribute outside a kernel module: `item` stays as it is, and an error follows it. `name` is the marker's name.
 #[must_use]
 pub fn stray_marker(name: &str, item: TokenStream) -> TokenStream {
     let text = format!(

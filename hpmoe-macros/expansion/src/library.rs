@@ -4,7 +4,8 @@
 use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
 use syn::{Item, ItemUse, UseGroup, UsePath, UseTree};
 
-/// The name of the crate `hpmoe-runtime` in a kernel module: the crate from which the module imports the prelude.
+/// The name of the crate `hpmoe-runtime` in a kernel module: the name of the crate from which the module imports the prelude, or
+/// `hpmoe_runtime` if the module imports no prelude.
 #[must_use]
 pub fn runtime(items: &[Item]) -> Ident {
     const USUAL: &str = "hpmoe_runtime";
@@ -25,8 +26,9 @@ fn prelude_of(item: &Item) -> Option<String> {
     all.then(|| first.ident.to_string())
 }
 
-/// Splits a `use` of the prelude or the library together with other names, as in `use moe::{prelude::*, tasks::project, Report}`, into one
-/// for each of these modules and one for the other names. Any other item stays as it is.
+/// Splits a `use` that imports from the prelude or the library together with other names, as in `use moe::{prelude::*, tasks::project,
+/// Report}`: into one `use` for each of the modules `prelude`, `tasks` and `taskflows`, and one for the other names. Any other item stays
+/// as it is.
 #[must_use]
 pub fn split(item: Item) -> Vec<Item> {
     let Item::Use(whole @ ItemUse { tree: UseTree::Path(first), .. }) = &item else { return vec![item] };
@@ -43,8 +45,8 @@ pub fn split(item: Item) -> Vec<Item> {
     trees.map(|tree| Item::Use(ItemUse { tree: with(tree), ..whole.clone() })).collect()
 }
 
-/// The library functions that an item imports, if it is a `use` of the library: the word `tasks` or `taskflows`, and the tree after
-/// it. `runtime` is the crate's name.
+/// For a `use` of the library: the word `tasks` or `taskflows`, and the tree of imported names after it. `None` for any other item.
+/// `runtime` is the name of the crate `hpmoe-runtime` in the module.
 #[must_use]
 pub fn used<'a>(item: &'a Item, runtime: &Ident) -> Option<(&'a Ident, &'a UseTree)> {
     let Item::Use(ItemUse { tree: UseTree::Path(first), .. }) = item else { return None };

@@ -29,7 +29,7 @@ const BAR: usize = 4;
 pub const TOO_DEEP: &str = "this is nested too deeply: hpmoe reads at most 128 nested brackets, 64 nested angle brackets, and 500 operators \
 or 250 `else if` in a row [HP01]\nhelp: name parts of it by `let`, or move them to functions of their own";
 
-/// The place of the first token that is nested too deeply.
+/// The place of a token that is nested too deeply; `None` if no token is.
 #[must_use]
 pub fn too_deep(tokens: &TokenStream) -> Option<Span> {
     // Brackets that have not been looked into, each with the level that it stands on.

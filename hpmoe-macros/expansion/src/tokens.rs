@@ -5,15 +5,15 @@ use crate::fingerprint::{bare, without_documentation};
 use proc_macro2::{LineColumn, Span, TokenStream, TokenTree};
 use syn::ItemMod;
 
-/// Consecutive tokens of a module, counted from the module's first token. A group is counted before its contents. Attributes of the
-/// module itself and documentation are not counted.
+/// Consecutive tokens of a module, numbered from 0. A group has a number before those of its contents; its closing delimiter has none.
+/// Attributes of the module itself and documentation are not counted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SourceRange {
     /// The number of the first token.
     pub first: usize,
-    /// The number of the last token; the number of a group includes its contents.
+    /// The number of the last token. If the last token is a group, the range includes the contents of the group.
     pub last: usize,
-    /// Whether only the closing brace of a group is meant.
+    /// Whether the range is only the closing delimiter of the group `first`.
     pub close: bool,
 }
 
@@ -27,7 +27,7 @@ pub struct SourceTokens {
 }
 
 impl SourceTokens {
-    /// The tokens of a module.
+    /// Numbers the tokens of a module.
     #[must_use]
     pub fn new(module: &ItemMod) -> Self {
         let mut tokens = Vec::new();
@@ -37,8 +37,8 @@ impl SourceTokens {
         Self { tokens, module }
     }
 
-    /// The tokens that a span covers, in a module that was read from a file. For a multi-line span, its first token; spans outside the
-    /// module map to the module's name.
+    /// The tokens that a span covers, in a module that was read from a file. A span of several lines gives its first token; a span that
+    /// starts at a closing delimiter gives this delimiter; any other span that starts at no token of the module gives the module's name.
     #[must_use]
     pub fn range(&self, span: Span) -> SourceRange {
         let (start, end) = (span.start(), span.end());
@@ -55,7 +55,8 @@ impl SourceTokens {
         SourceRange { first: token, last: token, close: closed.is_some() }
     }
 
-    /// The spans of the first and the last token of a range.
+    /// The spans of the first and the last token of a range, or twice the span of a closing delimiter. Both are the macro's call site if
+    /// the module has no such tokens.
     #[must_use]
     pub fn ends(&self, range: SourceRange) -> (Span, Span) {
         let (Some((first, _)), Some((last, close))) = (self.tokens.get(range.first), self.tokens.get(range.last))

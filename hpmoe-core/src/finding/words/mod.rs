@@ -1,5 +1,4 @@
-//! The messages of all findings, each with a code and a way out. Each file of this folder holds the messages of one
-//! stage or subject.
+//! The messages of all findings, each with a code and a way out. Each file of this folder holds the messages for one kind of fault.
 
 mod accesses;
 mod bodies;
@@ -21,7 +20,7 @@ use super::{ArgumentFault, Diagnostic, Finding, NotAStore, Words};
 use sentence::{Sentence, counted};
 
 impl Diagnostic {
-    /// The text that a user reads.
+    /// The text that a user reads, in parts: code, message, help, and other places.
     #[must_use]
     pub fn words(&self) -> Words {
         let (message, help) = sentence(&self.finding);
@@ -29,7 +28,7 @@ impl Diagnostic {
         Words { code: code(&self.finding), message, help, also }
     }
 
-    /// Message and help as one text, for `compile_error!` and terminals.
+    /// Message, code and help as one text, for `compile_error!` and terminals. The sentences for other places are left out.
     #[must_use]
     pub fn text(&self) -> String {
         let words = self.words();
