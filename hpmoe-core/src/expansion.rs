@@ -32,8 +32,8 @@ pub fn of_faults(module: &ItemMod, faults: &[Diagnostic]) -> Expansion {
     }
 }
 
-/// The macro's input for a module without faults, before its taskflows are compiled: constants, names of functions and library tasks, but
-/// no taskflows.
+/// The macro's input for a module without faults, before its taskflows are compiled: constants, names of functions and library functions,
+/// but no taskflows.
 #[must_use]
 pub fn of_front(module: &ItemMod, front: &Front, overrides: &Overrides) -> Expansion {
     let source = SourceTokens::new(module);
@@ -75,8 +75,8 @@ pub struct TaskflowToTell {
 }
 
 impl TaskflowToTell {
-    /// A taskflow whose symbol and files `artifact` names. `for_device` and `exported` are false; the build script sets them after the
-    /// compilers have run.
+    /// The taskflow of `graph`, with the symbol and the file names of `artifact`. `for_device` and `exported` are false; the build script
+    /// sets them after the compilers have run.
     #[must_use]
     pub fn new(graph: &TaskGraph, artifact: &Artifact, source: &SourceTokens) -> Self {
         let (symbol, stem) = (artifact.symbol.clone(), artifact.stem.clone());

@@ -20,29 +20,29 @@ const SUMS: &str = include_str!("../../ui-tests/kernels/sums.rs");
 /// The constants of the example kernel.
 #[derive(Clone, Copy, Debug)]
 pub struct Layer {
-    /// `HIDDEN`: columns of a token.
+    /// `HIDDEN`: number of columns of a token.
     pub hidden: usize,
-    /// `INTER`: columns of an expert's activation.
+    /// `INTER`: number of columns of an expert's activation.
     pub inter: usize,
-    /// `EXPERTS`: experts of the whole group.
+    /// `EXPERTS`: number of experts of the whole group.
     pub experts: usize,
-    /// `TOP_K`: experts per token.
+    /// `TOP_K`: number of experts per token.
     pub top_k: usize,
     /// `TOKENS`: the maximum number of tokens per rank.
     pub tokens: usize,
-    /// `TILE_M`: rows of a row tile.
+    /// `TILE_M`: the maximum number of rows of a row tile.
     pub tile_m: usize,
-    /// `TILE_N`: columns of a column tile.
+    /// `TILE_N`: the maximum number of columns of a column tile.
     pub tile_n: usize,
-    /// `PUT`: rows of a put.
+    /// `PUT`: the maximum number of rows of a put.
     pub put: usize,
-    /// `BLOCK`: tokens of a block.
+    /// `BLOCK`: the maximum number of tokens of a block.
     pub block: usize,
-    /// `COLUMNS`: columns of a tile of the sum over k.
+    /// `COLUMNS`: the maximum number of columns of a tile of the sum over k.
     pub columns: usize,
 }
 
-/// Tile sizes small enough that the examples' layers have several tiles of each task, on few cores as well.
+/// Tile sizes that are so small that each task of the examples' layers has several tiles.
 pub const SMALL_TILES: [(&str, usize); 7] =
     [("TILE_M", 16), ("TILE_N", 16), ("GRAD_M", 32), ("GRAD_N", 32), ("PUT", 8), ("BLOCK", 4), ("COLUMNS", 64)];
 
@@ -157,7 +157,7 @@ pub fn router(layer: &Layer) -> CheckedGraph {
     read(&router_source(), layer)
 }
 
-/// The backward pass of the example that keeps the activation.
+/// The backward pass of the example that reads the activation that the forward pass has saved.
 pub fn moe_backward(layer: &Layer) -> CheckedGraph {
     flow(BACKWARD, layer, "backward")
 }
@@ -174,7 +174,8 @@ pub fn gated(layer: &Layer) -> CheckedGraph {
     read(&source, layer)
 }
 
-/// The forward layer with the activation applied twice to the same tiles: by the same task, or by another.
+/// The forward layer with the activation applied twice to the same tiles: the second time by the same task or, if `another`, by a copy of
+/// the task.
 pub fn activated_again(layer: &Layer, another: bool) -> CheckedGraph {
     let call = "swiglu(&g[r].group(e, m).cols(n), &u[r].group(e, m).cols(n), &mut h[r].group(e, m).cols(n));";
     let task = if another { "again" } else { "swiglu" };

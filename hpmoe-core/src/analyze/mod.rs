@@ -18,8 +18,8 @@ use crate::graph::{Phase, TaskGraph, Tensor};
 use crate::ids::{Arena, CounterId, TaskId, TensorId};
 use crate::plan::{Plan, plan};
 
-/// A task graph that has passed all checks: every element is written before it is read, every dependency has a counter or a
-/// path, and every task fits its core. Only the front end makes one.
+/// A task graph that has passed all checks: every element that is read is an input or was written before, every dependency has a counter or
+/// a path, and every task fits the memories of its core. Outside of tests, only the front end makes one.
 #[derive(Clone, Debug)]
 pub struct CheckedGraph {
     graph: TaskGraph,

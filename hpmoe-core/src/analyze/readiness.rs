@@ -184,9 +184,9 @@ pub struct Dependency {
     pub hazard: Hazard,
     /// The mechanism that enforces the order.
     pub cover: Cover,
-    /// The signal of `before`, if a counter enforces the order.
+    /// The signal of `before`; unused if a path enforces the order.
     pub signal: Signal,
-    /// The wait of `after`, if a counter enforces the order. Its `need` is the sum over all phases that produce the counter's data, not
+    /// The wait of `after`; unused if a path enforces the order. Its `need` is the sum over all phases that produce the counter's data, not
     /// only `before`.
     pub wait: Wait,
 }

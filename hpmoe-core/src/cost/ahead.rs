@@ -7,13 +7,13 @@ use crate::time::Time;
 /// Maximum number of queue entries that a matrix core reads while it holds a tile back (`ENTRIES_AHEAD` in `worker.h`).
 pub const ENTRIES_AHEAD: u32 = 8;
 
-/// The bytes of a product's right operand that a core can read before the left operand is available. The room in the two L1 stages limits
-/// them.
+/// The bytes of a product's right operand that a core can read before the left operand is available: as many as the two L1 stages have room
+/// for.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Ahead {
-    /// Bytes that the core reads, from L2 or through it.
+    /// Bytes that the core reads, either from L2 or from HBM through L2.
     pub l2: f64,
-    /// Bytes of `l2` that come from HBM.
+    /// The bytes of `l2` that come from HBM.
     pub hbm: f64,
     /// The share of `l2`, from 0 to 1, that fits into the first L1 stage.
     pub first: f64,

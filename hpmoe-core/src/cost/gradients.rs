@@ -1,4 +1,4 @@
-//! The type of weight gradients.
+//! The size of the elements of weight gradients.
 
 use crate::graph::{Access, RowKind, Storage, TaskGraph};
 

@@ -45,7 +45,7 @@ pub enum Work {
         /// How the result is written to memory.
         out: Written,
     },
-    /// Work as the sums that determine its cost: a core's share of a larger product, a tile after read-ahead, or work with a declared time.
+    /// Work given by its totals: a core's share of a larger product, a tile after read-ahead, or work with a declared time.
     Share(Products),
     /// Elementwise work on a vector core, by the bytes that it moves.
     Vector {
@@ -91,7 +91,7 @@ impl Written {
     }
 }
 
-/// The sums over the products of one core that determine the cost of these products.
+/// Totals over the products of one core, from which the cost of these products is computed.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Products {
     /// Floating-point operations, without padding.
@@ -99,7 +99,7 @@ pub struct Products {
     /// Floating-point operations of the cube, with rows and columns padded to multiples of 16, and terms to multiples of 32
     /// bytes.
     pub padded: f64,
-    /// Bytes of operands that the core reads, from L2 or through it.
+    /// Bytes of operands that the core reads, either from L2 or from HBM through L2.
     pub l2: f64,
     /// Bytes that the core reads from HBM: operands that L2 doesn't hold, and the old contents of memory that results are added to.
     pub hbm_read: f64,
@@ -112,7 +112,7 @@ pub struct Products {
 }
 
 impl Products {
-    /// The sums over no products.
+    /// The totals of no products: all are 0.
     pub const NONE: Self = Self {
         flops: 0.0,
         padded: 0.0,
@@ -147,7 +147,7 @@ impl Work {
         }
     }
 
-    /// The sums over the products of the work; `None` if it has no products.
+    /// The totals over the products of the work; `None` if the work has no products.
     #[must_use]
     pub fn products(&self) -> Option<Products> {
         match *self {

@@ -1,4 +1,4 @@
-//! The work of a core on a tile: the case of the tile's phase.
+//! The dispatch of a core: a case for each phase, which waits, calls the task and signals.
 
 use super::context::{Context, number};
 use super::cpp::{Case, Expr, Function, Item, Stmt, int, name};

@@ -39,7 +39,7 @@ pub struct Names<'a> {
 /// The machine that a kernel's file is written for. The files of both machines differ only if an operator is device-only.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Machine {
-    /// A CPU, for the compiler of the machine that builds the kernel.
+    /// The CPU of a host, for the host's C++ compiler.
     Host,
     /// An NPU, for CANN's compiler.
     Device,

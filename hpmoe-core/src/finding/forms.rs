@@ -1,6 +1,6 @@
-//! Forms of Rust that the body of a task doesn't have.
+//! Forms of Rust that the body of a task can't contain.
 
-/// An expression of Rust that no task body has.
+/// A form of expression that the body of a task can't contain.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum BodyForm {
     Block,

@@ -1,4 +1,5 @@
-//! Sizes at run time, if a tensor ends inside a tile, and operations that don't fit them.
+//! Sizes at run time, which differ from the sizes in types if a tensor ends inside a tile; for findings about operands whose sizes at run
+//! time don't fit.
 
 /// A number of rows or columns at run time.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -22,8 +22,8 @@ pub enum Rows {
     Block,
     /// All `TOP_K` slots of the block's tokens (space: blocks).
     BlockSlots,
-    /// Rows `[i * height, (i + 1) * height)` of the outer tile `outer`, cut at the end of the outer tile. The matrix is the one of the
-    /// item's expert, or the one of the rank. `i` is `index` plus the value of `range`, if there is a range.
+    /// Rows `[i * height, (i + 1) * height)` of an outer tile of a matrix, cut at the end of the outer tile. The matrix belongs to the
+    /// item's expert or to the rank. `i` is `index` plus the value of `range`, if there is a range.
     Expert {
         /// The range that selects the tile, as an index into [`Phase::ranges`](super::Phase::ranges).
         range: Option<u32>,

@@ -5,10 +5,10 @@ use std::fmt;
 
 /// The maximum number of rows of a tile: a number, or all rows of an expert.
 ///
-/// `lower/loops.rs` makes it from the number in a loop's head, such as `TILE_M` in `route.row_tiles::<TILE_M>(e)`.
+/// `lower/loops.rs` makes a height from the number in a loop's head, such as `TILE_M` in `route.row_tiles::<TILE_M>(e)`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Height {
-    /// Consecutive rows, at most as many as this number; the number is at least 1.
+    /// The maximum number of consecutive rows; at least 1.
     Rows(u32),
     /// All rows of an expert; written [`RAGGED`] in source and in the device's tables.
     WholeExpert,

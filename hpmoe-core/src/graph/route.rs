@@ -20,7 +20,7 @@ pub struct MadeRoute {
     pub before: usize,
     /// The source text of the call that makes the route, on one line.
     pub source: String,
-    /// Line of this call in the source file, from 1; 0 if rustc does not provide it.
+    /// Line of the call that makes the route in the source file, from 1; 0 if rustc does not provide it.
     pub line: usize,
     /// The name of the route in its `let`.
     pub span: Span,

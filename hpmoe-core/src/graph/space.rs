@@ -10,14 +10,14 @@ pub enum SpaceKind {
     RowTiles,
     /// Local experts, each with all its rows, even if it has none; one group per expert chunk, with one item.
     Experts,
-    /// Pieces of the rows that this rank sends, cut at the receiver's row tiles; one group per pair of an owner and its expert chunk.
+    /// Pieces of the rows that this rank sends, cut at the receiver's row tiles; one group for each expert chunk of each owner.
     Sends,
-    /// Pieces of the tokens that this rank sends once to each rank, cut at the receiver's row tiles of once-sent rows; one group per pair
-    /// of an owner and its expert chunk. A token is in the group of the lowest-numbered of the owner's experts that it goes to.
+    /// Pieces of the tokens that this rank sends once to each rank, cut at the receiver's row tiles of once-sent rows; one group for each
+    /// expert chunk of each owner. A token is in the group of the lowest-numbered of the owner's experts that it goes to.
     SendsOnce,
     /// Row tiles of once-sent rows; one group per expert chunk. No phase runs over this space, but counters cover its items.
     OnceTiles,
-    /// Pieces of the rows that this rank received; one group per pair of a source rank and an expert chunk of this rank.
+    /// Pieces of the rows that this rank received; one group for each pair of a source rank and an expert chunk of this rank.
     Arrivals,
     /// Blocks of consecutive tokens of this rank; one group per chunk.
     Blocks,

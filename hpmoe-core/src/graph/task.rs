@@ -38,7 +38,7 @@ pub struct Step {
     pub result: Shape,
     /// The name of the `let` that holds the operation's result, if there is one.
     pub name: Option<String>,
-    /// Line in the source file, from 1; 0 if rustc does not provide it.
+    /// The operation's line in the source file, from 1; 0 if rustc does not provide it.
     pub line: usize,
     /// The operation's name or sign in the source.
     pub span: Span,
@@ -65,8 +65,8 @@ pub struct External {
     pub tolerance: f32,
     /// The time that the operator declares for a full tile; `None` if it declares none.
     pub microseconds: Option<f32>,
-    /// The memories that the operator uses, each with the number of bytes from address 0. If a memory is not listed, the operator may use
-    /// everything that a task can have.
+    /// The memories that the operator uses, each with the number of bytes from address 0. Of a memory that is not listed, the operator may
+    /// use all that a task can have.
     pub memory: Vec<(OnChipMemory, Bytes)>,
 }
 

@@ -4,14 +4,14 @@
 //! constant HIDDEN: usize = 128;      // what the kernels were built with, to be asserted
 //! set LIMIT: f32 = 8.0;              // likewise, but the build set the value: it replaces the one in the module
 //! runs dispatch;                     // a function that a kernel runs
-//! library 57 57 { pub fn dispatch … } // a task of the library, and the place that names it
+//! library 57 57 { pub fn dispatch … } // a function of the library, and the place that names it
 //! taskflow forward hpmoe1_crate_layer_forward_0a layer_forward_0a device;
 //! ```
 //!
 //! If the module has faults, the file contains these lines instead:
 //!
 //! ```text
-//! faulty project;                    // a function to be left out
+//! faulty project;                    // a function whose body is replaced
 //! fault 88 95 "message";             // from a token to another one, or `88 close` for the end of a group
 //! ```
 
@@ -42,7 +42,7 @@ pub fn file(module: &ItemMod) -> String {
     format!("{}_{}.expansion", module.ident, of_module(module).hex())
 }
 
-/// The name of the file below [`FOLDER`] that says which source was built last for a module of this name.
+/// The name of the file below [`FOLDER`] that names the source file from which a module of this name was built last.
 #[must_use]
 pub fn latest_file(module: &ItemMod) -> String {
     format!("{}.built", module.ident)
@@ -78,12 +78,12 @@ pub struct BuiltConstant {
     pub set: bool,
 }
 
-/// A task of the library under the name that a module gives it.
+/// A function of the library, under the name that a module gives it: a task, a taskflow or a helper function.
 #[derive(Clone)]
 pub struct LibraryTask {
-    /// The place in the module that names the task.
+    /// The place in the module that names the function, or the library function that calls it.
     pub at: SourceRange,
-    /// The source of the task, with the name that the module gives it.
+    /// The source of the function, with the name that the module gives it.
     pub function: ItemFn,
 }
 
@@ -107,7 +107,7 @@ pub struct BuiltTaskflow {
 pub struct PlacedFault {
     /// The tokens that the message points at.
     pub at: SourceRange,
-    /// The fault, with a way out.
+    /// The message: the fault with a way out, or a sentence about another place of a fault.
     pub text: String,
 }
 

@@ -2,7 +2,7 @@
 //!
 //! A parser calls itself for each expression, type or pattern inside another one, and so does every walk over the syntax tree. This module
 //! bounds that depth from the tokens alone, before anything is parsed. Each bracket, and each token that is not separated from the next one
-//! (by `;`, `,` or the end of an item), adds levels. A level is about three KiB of the stack that a build without optimization needs.
+//! (by `;`, `,` or the end of an item), adds levels. A level takes about three KiB of stack in a build without optimization.
 
 use proc_macro2::{Delimiter, Group, Spacing, Span, TokenStream, TokenTree};
 

@@ -55,8 +55,8 @@ impl SourceTokens {
         SourceRange { first: token, last: token, close: closed.is_some() }
     }
 
-    /// The spans of the first and the last token of a range, or twice the span of a closing delimiter. Both are the macro's call site if
-    /// the module has no such tokens.
+    /// The spans of the first and the last token of a range; for a closing delimiter, its span twice. If the module has no such tokens,
+    /// both are the macro's call site.
     #[must_use]
     pub fn ends(&self, range: SourceRange) -> (Span, Span) {
         let (Some((first, _)), Some((last, close))) = (self.tokens.get(range.first), self.tokens.get(range.last))

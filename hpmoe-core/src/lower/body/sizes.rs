@@ -1,4 +1,5 @@
-//! Checks for whole numbers as operands of operations that take no number.
+//! Checks of sizes: const arguments that contradict the number of columns of a result, and whole numbers as operands of operations that
+//! take no number.
 
 use super::{Builder, Operand};
 use crate::constant::Constant;

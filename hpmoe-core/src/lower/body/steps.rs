@@ -1,4 +1,4 @@
-//! Operations of a body: each is found in the table and the shape of its result computed.
+//! The operations of a body: finds each one in the table of operations, and computes the shape of its result.
 
 use super::super::cores::whole;
 use super::super::source_line::line;
