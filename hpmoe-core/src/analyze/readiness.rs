@@ -184,10 +184,10 @@ pub struct Dependency {
     pub hazard: Hazard,
     /// The mechanism that enforces the order.
     pub cover: Cover,
-    /// The signal of `before`; unused if a path enforces the order.
+    /// The signal that tiles of `before` give if a counter enforces the order.
     pub signal: Signal,
-    /// The wait of `after`; unused if a path enforces the order. Its `need` is the sum over all phases that produce the counter's data, not
-    /// only `before`.
+    /// The wait of tiles of `after` if a counter enforces the order. Its `need` is the sum over all phases that produce the counter's data,
+    /// not only `before`.
     pub wait: Wait,
 }
 

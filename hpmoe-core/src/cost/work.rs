@@ -75,8 +75,8 @@ pub struct Written {
     pub element: u32,
     /// Whether the result is added to the contents of memory, which are then read as well as written.
     pub adds: bool,
-    /// Number of parts that the terms of each sum are divided into. After each part, the core writes the sum so far over the previous one;
-    /// only the sum of all parts reaches HBM.
+    /// Number of parts that the terms of each sum are divided into. The core writes the result to memory after each part; only the last
+    /// write reaches HBM.
     pub parts: u32,
 }
 
