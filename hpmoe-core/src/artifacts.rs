@@ -1,5 +1,5 @@
-//! Names of a build's results for a taskflow, and the inputs that they depend on. Builds with different inputs never
-//! share a name.
+//! Names of a build's results for a taskflow, and the inputs that they depend on. Builds with different inputs have different names, unless
+//! the inputs differ only in the numbers of ranks that the build names.
 
 use crate::constant::{Constant, Overrides};
 use crate::fingerprint::Fingerprint;
@@ -32,13 +32,13 @@ impl Artifact {
         }
     }
 
-    /// The name of a file of this taskflow, below [`FOLDER`](hpmoe_expansion::expansion::FOLDER).
+    /// The name of the taskflow's file with this ending, below [`FOLDER`](hpmoe_expansion::expansion::FOLDER).
     #[must_use]
     pub fn file(&self, ending: &str) -> String {
         format!("{}.{ending}", self.stem)
     }
 
-    /// The path of that file below `OUT_DIR`, with a leading slash.
+    /// The path of the taskflow's file with this ending below `OUT_DIR`, with a leading slash.
     #[must_use]
     pub fn below_out_dir(&self, ending: &str) -> String {
         below_out_dir(&self.stem, ending)
@@ -52,7 +52,7 @@ pub fn plain(name: &str) -> String {
     name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect()
 }
 
-/// The settings with which a module is built.
+/// The settings with which a module is built, except for its constants and numbers of ranks.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Resolved {
     /// The fingerprint of the target that its schedules are made for, in hexadecimal digits.
@@ -66,8 +66,9 @@ pub struct Resolved {
 }
 
 impl Resolved {
-    /// The fingerprint of one compiled taskflow: its module's tokens, constants after overrides, the target, the choices of its
-    /// schedule, the files of its external operators, this compiler.
+    /// The fingerprint of one compiled taskflow. It hashes `module` (the fingerprint of the module's tokens), the taskflow's name, the
+    /// constants after overrides, the target, the choices of the schedule, the files of external operators, whether the kernel keeps time
+    /// stamps, and the version of this compiler. It leaves out the numbers of ranks that the build names.
     #[must_use]
     pub fn fingerprint_of(&self, module: Fingerprint, graph: &TaskGraph) -> Fingerprint {
         let choices = self.choices_of(&graph.taskflow);
@@ -90,7 +91,7 @@ impl Resolved {
 /// A fault that only the build script finds: its text for users, and the task that it belongs to, if that is known.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Fault {
-    /// The function's name.
+    /// Name of the task; `None` if the fault is not known to belong to a task.
     pub task: Option<String>,
     /// The fault, with a way out.
     pub text: String,
@@ -106,7 +107,7 @@ impl Fault {
         }
     }
 
-    /// Reads the text of such a file.
+    /// Reads a text that [`write`](Self::write) has made.
     #[must_use]
     pub fn read(text: &str) -> Self {
         let named = text.strip_prefix('@').and_then(|rest| rest.split_once('\n'));
@@ -125,7 +126,8 @@ impl From<String> for Fault {
 ///
 /// # Errors
 ///
-/// A sentence that names the first part that is not a setting.
+/// If a part is not `NAME=value`, a value is neither a whole number nor a finite `f32`, or a name has two different values. The sentence
+/// names the first such part.
 pub fn parse_settings(text: &str) -> Result<Overrides, String> {
     let mut overrides = Overrides::new();
     for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {

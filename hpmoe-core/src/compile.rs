@@ -14,8 +14,8 @@ use crate::validate::{ValidSchedule, Violation, validate};
 ///
 /// # Errors
 ///
-/// A text for the user, if the taskflow exceeds a limit of descriptors, counters or memory, or if the schedule fails
-/// validation, which is a fault of this compiler.
+/// A text for the user, if the taskflow exceeds a limit of descriptors, counters or memory; if its route is in groups, but some rank has
+/// more places than its even share of the experts; or if the schedule fails validation, which is a fault of this compiler.
 pub fn back(
     checked: &CheckedGraph,
     (target, choices): (&Target, &Choices),

@@ -6,8 +6,8 @@ use std::fmt;
 /// Values that a build sets instead of the values in the source, by the constant's name.
 pub type Overrides = ByName<Constant>;
 
-/// Names of the constants that are tile sizes. Their values change times; they change results only of sums over column tiles. The source
-/// may leave them open: `pub const TILE_N: usize = _;`.
+/// Names of the constants that are tile sizes. Their values change times; of the results, they change only sums over column tiles. The
+/// source may leave them open: `pub const TILE_N: usize = _;`.
 pub const TILE_SIZES: [&str; 7] = ["TILE_M", "TILE_N", "GRAD_M", "GRAD_N", "PUT", "BLOCK", "COLUMNS"];
 
 /// The number of places for experts that each rank has beyond its share. A build may set it in every kernel; a kernel that does not declare
@@ -28,7 +28,7 @@ pub(crate) const OF_BUILDS: [&str; 2] = [SPARE, CHUNKS_AT_MOST];
 pub enum Constant {
     /// A constant of type `usize`.
     Size(usize),
-    /// A constant of type `f32`; always finite.
+    /// A constant of type `f32`. A build can set one that is not finite, which the front end refuses.
     Number(f32),
 }
 
@@ -42,7 +42,8 @@ impl Constant {
         }
     }
 
-    /// Reads a setting: digits with optional underscores are a size, anything else that parses as a finite `f32` is a number.
+    /// Reads a setting: digits with optional underscores are a size, anything else that parses as a finite `f32` is a number. `None` for
+    /// all other texts.
     #[must_use]
     pub fn read(text: &str) -> Option<Self> {
         let plain = text.replace('_', "");

@@ -24,11 +24,11 @@ pub struct CostlySizes {
     pub kernel: String,
     /// The fixed sizes for which a build would choose other values, in the order of their names.
     pub sizes: Vec<FixedSize>,
-    /// Estimated latency of all taskflows with these sizes, in microseconds.
+    /// Estimated latency of all taskflows together with the fixed sizes, in microseconds. It may be a lower bound.
     pub fixed_us: f64,
-    /// Estimated latency of all taskflows if all sizes are chosen.
+    /// Estimated latency of all taskflows together if the build chooses all tile sizes, in microseconds.
     pub chosen_us: f64,
-    /// The launches for which the latencies are estimated.
+    /// The launches for which the latencies are estimated. Estimates use at most 65,536 tokens per rank.
     pub expected: Expected,
 }
 
@@ -39,25 +39,25 @@ pub struct FixedSize {
     pub name: String,
     /// The value that the kernel is built with.
     pub fixed: usize,
-    /// The value that a build would choose.
+    /// The value that a build would choose if no size were fixed.
     pub chosen: usize,
-    /// The origin of the value.
+    /// The place that fixes the size at `fixed`.
     pub by: FixedBy,
 }
 
 /// The place that fixes a tile size.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FixedBy {
-    /// The source. The build uses its value.
+    /// The source, whose value the build uses.
     Source,
-    /// The build, instead of a value that the source fixes.
+    /// The build, which replaces a value that the source gives.
     Build,
-    /// The build, for a size that the source leaves open.
+    /// The build, which gives a value to a size that the source leaves open.
     BuildAlone,
 }
 
 impl CostlySizes {
-    /// The part of the latency that chosen sizes save.
+    /// The saving with chosen sizes, as a share of `fixed_us` from 0 to 1.
     #[must_use]
     pub fn saved(&self) -> f64 {
         1.0 - self.chosen_us / self.fixed_us
@@ -78,10 +78,10 @@ pub struct BuiltKernel<'a> {
 }
 
 /// The tile sizes that the source or the build fixes, if they cost more than a tenth of the kernel's estimated latency. `None` if they cost
-/// less, or if the kernel can't have the expected launches.
+/// less, if no size is fixed or a build would choose the same sizes, or if the kernel can't have the expected launches.
 ///
-/// If no size is fixed, nothing is estimated. If many small tiles are fixed, their latency is computed from the work of their cores,
-/// because replaying queues takes longer with more tiles.
+/// Latencies are estimated only if a size is fixed. If the work of the cores alone takes clearly longer with the fixed sizes than a launch
+/// with chosen ones, its time stands for the latency, because replaying queues takes longer with more tiles.
 #[must_use]
 pub fn costly_sizes(built: BuiltKernel<'_>, target: &Target, expected: Expected) -> Option<CostlySizes> {
     let BuiltKernel { module, set, open, front: own } = built;

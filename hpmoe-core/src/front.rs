@@ -16,7 +16,7 @@ use syn::{Item, ItemConst, ItemMod};
 /// A kernel module with its checked taskflows.
 #[derive(Clone)]
 pub struct Front {
-    /// The module as written, with its constants computed.
+    /// The kernel with the tasks of the library that it calls, and with its constants computed.
     pub kernel: Kernel,
     /// The checked graph of each taskflow, in order of declaration.
     pub flows: Vec<CheckedGraph>,
@@ -77,7 +77,8 @@ impl ReadModule {
         names_of(&self.module, self.kernel.flows.iter().map(|flow| flow.name.as_str()))
     }
 
-    /// The value of a `usize` constant, with the constants that a build sets; `None` if it can't be computed.
+    /// The value of a `usize` constant, with the constants that a build sets; `None` if the constant is not a `usize`, is not declared or
+    /// can't be computed.
     #[must_use]
     pub fn constant(&self, name: &str, overrides: &Overrides) -> Option<usize> {
         let declared: Vec<&ItemConst> = self.constants.iter().collect();
@@ -126,7 +127,7 @@ pub fn front(module: &ItemMod, overrides: &Overrides) -> Result<Front, Vec<Diagn
     Ok(Front { kernel: module.kernel, flows, fingerprint: module.fingerprint })
 }
 
-/// The kernel modules of a source file, including modules nested in inline modules.
+/// The kernel modules of a source file, including modules nested in inline modules, each without its `#[megakernel]` attribute.
 ///
 /// # Errors
 ///
@@ -140,7 +141,8 @@ pub fn modules(source: &str) -> syn::Result<Vec<ItemMod>> {
     Ok(kernels)
 }
 
-/// The error of a source that is nested deeper than can be read, at its place.
+/// The error of a source that is nested deeper than can be read, at its place. `None` if the source is not nested too deeply, or can't be
+/// split into tokens.
 #[must_use]
 pub fn too_deep(source: &str) -> Option<syn::Error> {
     // Text that has no tokens is not nested; the parser reports it.

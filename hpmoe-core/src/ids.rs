@@ -73,7 +73,7 @@ impl<I: Id, T> Arena<I, T> {
     pub fn ids(&self) -> impl DoubleEndedIterator<Item = I> + ExactSizeIterator + use<I, T> {
         (0..self.items.len()).map(I::new)
     }
-    /// The number of elements, and the index of the next one.
+    /// The number of elements, which is also the index of the next element.
     #[must_use]
     pub fn len(&self) -> usize {
         self.items.len()
@@ -83,7 +83,7 @@ impl<I: Id, T> Arena<I, T> {
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()
     }
-    /// The id of the first element for which `is_wanted` returns true.
+    /// The id of the first element for which `is_wanted` returns true; `None` if there is none.
     pub fn position(&self, is_wanted: impl FnMut(&T) -> bool) -> Option<I> {
         self.items.iter().position(is_wanted).map(I::new)
     }

@@ -2,8 +2,8 @@
 
 /// A map from names to values, in order of insertion, for a handful of constants, const arguments or settings.
 ///
-/// A linear search is fast enough for so few entries, and quick to compile: instances of a general map were a seventh of the code
-/// that a build of the macros generates.
+/// A linear search is fast enough for such maps, and quick to compile: instances of a general map were a seventh of the code that a build
+/// of the macros generates.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ByName<T>(Vec<(String, T)>);
 
@@ -14,7 +14,7 @@ impl<T> ByName<T> {
         Self(Vec::new())
     }
 
-    /// The value with this name.
+    /// The value with this name; `None` if the map has none.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&T> {
         self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value)
@@ -71,7 +71,8 @@ impl<T> IntoIterator for ByName<T> {
     }
 }
 
-/// The most similar of `names`, if at most a third of its letters differ, ignoring case.
+/// The most similar of `names`, ignoring case. `None` if it differs from `name` in more than one letter and in more than a third of its
+/// letters.
 pub fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Option<String> {
     let name = name.to_lowercase();
     names

@@ -16,12 +16,12 @@ pub struct Program {
     pub files: Vec<File>,
     /// Warnings, each a sentence, about a kernel that works but is not as good as it could be.
     pub warnings: Vec<String>,
-    /// The features that the kernel's route code is compiled for; `None` if the kernel does not make a route.
+    /// The features that the kernel's route code is compiled for, as a C++ expression; `None` if the kernel does not make a route.
     pub route_needs: Option<String>,
 }
 
 impl Program {
-    /// Adds the tile sizes that the kernel is built with, one per line, both as a file and as the constant `TILE_SIZES`.
+    /// Adds `text`, which lists the tile sizes that the kernel is built with, one per line: as a file, and as the constant `TILE_SIZES`.
     pub fn add_tile_sizes(&mut self, artifact: &Artifact, text: String) {
         let text = Text {
             name: "TILE_SIZES",
@@ -40,7 +40,7 @@ impl Program {
 /// A file in the folder of artifacts.
 #[derive(Clone, Debug)]
 pub struct File {
-    /// The file's name in that folder.
+    /// The file's name in the folder of artifacts.
     pub name: String,
     /// The file's content, byte for byte.
     pub bytes: Vec<u8>,

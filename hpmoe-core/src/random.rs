@@ -1,6 +1,6 @@
 //! Random numbers from a seed, the same on every machine (splitmix64).
 
-/// A stream of random numbers; the field is its seed.
+/// A stream of random numbers. The field is its state, which starts as the seed.
 #[derive(Clone, Debug)]
 pub struct Random(pub u64);
 
@@ -13,13 +13,13 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// A number below `limit`.
+    /// The next number, below `limit`; 0 if `limit` is 0.
     #[must_use]
     pub fn below(&mut self, limit: u64) -> u64 {
         ((u128::from(self.next()) * u128::from(limit)) >> 64) as u64
     }
 
-    /// An index below `len`.
+    /// The next number as an index below `len`; 0 if `len` is 0.
     #[must_use]
     pub fn index(&mut self, len: usize) -> usize {
         self.below(len as u64) as usize

@@ -14,15 +14,16 @@ use ladders::LADDERS;
 use search::Search;
 use syn::ItemMod;
 
-/// Chooses the tile sizes that a kernel leaves open and the build does not set, for a target. If the kernel has faults with any
-/// sizes, the front end reports them.
+/// Chooses the tile sizes that a kernel leaves open and the build does not set, for a target. If the kernel has faults with all sizes that
+/// are tried, returns the sizes that the search begins with; the front end then reports the faults.
 ///
-/// The same kernel always gets the same sizes. The search varies one size at a time, starting with sizes that suit large
-/// tiles.
+/// The same kernel always gets the same sizes. The search begins with large tiles, or smaller ones if the kernel can't have large tiles,
+/// and then varies one size at a time.
 ///
 /// # Errors
 ///
-/// A sentence, if a launch can't have the expected number of ranks (1 to 256), or a rank can't have the expected number of tokens.
+/// A sentence, if a launch can't have the expected number of ranks (1 to 256), or a rank can't have the expected number of tokens (1 to
+/// `TOKENS`). If no size is open, only zeros are refused.
 pub fn open_sizes(
     module: &ItemMod,
     set: &Overrides,

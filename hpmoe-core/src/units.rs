@@ -1,5 +1,5 @@
-//! Units as types: adding bytes to cycles does not compile. Sums and products saturate at 64 bits, because sizes are a user's choice; the
-//! largest number exceeds every limit.
+//! Units as types: adding bytes to cycles does not compile. Users choose sizes, so sums and products saturate at the largest 64-bit number,
+//! which exceeds every limit.
 
 use std::fmt;
 use std::iter::Sum;

@@ -8,11 +8,11 @@ use proc_macro2::Span;
 /// A declaration without a use.
 #[derive(Clone, Debug)]
 pub struct Unused {
-    /// The name where it is declared.
+    /// The place of the item's name in its declaration.
     pub at: Span,
-    /// A description of the unused item.
+    /// A sentence that names the unused item.
     pub message: String,
-    /// What the user can do about it.
+    /// Advice for the user.
     pub help: &'static str,
 }
 

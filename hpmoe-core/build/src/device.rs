@@ -4,7 +4,7 @@
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Device {
-    /// An Ascend NPU, by the compiler of [CANN](hpmoe_kernels::CANN_VERSIONS), which must be installed.
+    /// An Ascend NPU. The compiler belongs to [CANN](hpmoe_kernels::CANN_VERSIONS), which must be installed.
     Cann,
 }
 

@@ -1,4 +1,4 @@
-//! hpmoe for build scripts: schedules the kernels of the named files, writes AscendC and tables, compiles and links them.
+//! hpmoe for build scripts: schedules the kernels of the named files, writes their AscendC and tables, compiles the AscendC and links it.
 //!
 //! A `build.rs` is one line:
 //!
@@ -6,8 +6,9 @@
 //! hpmoe_build::kernels(["src/moe.rs"]).build();
 //! ```
 //!
-//! Faults of a kernel don't end the script: rustc shows them at their place in the kernel. A missing tool, a file that can't be
-//! read, and a constant that no kernel declares end it.
+//! Faults of a kernel don't end the script, and neither do files that are not valid Rust: rustc shows both at their place in the source.
+//! All other problems end the script, such as a missing tool, a file that can't be read, faults of a target file, and a constant that no
+//! kernel declares.
 //!
 //! Constants of the kernels can be set for a build, and kernels can be made for another machine:
 //!
@@ -31,8 +32,8 @@
 //!
 //! Cargo runs the script again when an input of the build arrives, changes or goes: a kernel, its `.tuned.toml`, a target, an operator or a
 //! file that it includes. It does so even if the file has an old time stamp, because the folders of these files are watched too. Cargo
-//! compares time stamps alone. If an archive or `rsync --archive` restores those of file and folder, cargo notices nothing; `touch
-//! build.rs` then builds again.
+//! compares only time stamps. If an archive or `rsync --archive` restores the time stamps of both file and folder, cargo notices nothing;
+//! `touch build.rs` then builds again.
 
 #![forbid(unsafe_code)]
 
@@ -90,7 +91,7 @@ pub fn kernels<P: Into<PathBuf>>(files: impl IntoIterator<Item = P>) -> Kernels 
     }
 }
 
-/// Kernels of a package that are built with the same settings.
+/// Kernels of a package that are built with the same settings, and those that [`and`](Self::and) adds with their own settings.
 #[derive(Clone, Debug)]
 #[must_use = "kernels are built by `.build()`"]
 pub struct Kernels {
@@ -109,8 +110,8 @@ pub struct Kernels {
 }
 
 impl Kernels {
-    /// Sets a constant (`usize` or `f32`) for this build, in every kernel that declares it. With a kernel's name in
-    /// front (`rms::HIDDEN`), sets it in that kernel only.
+    /// Sets a constant (`usize` or `f32`) for this build, in each of these kernels that declares it; at least one must. With a kernel's
+    /// name in front (`rms::HIDDEN`), sets it in that kernel only. Kernels that [`and`](Self::and) adds keep their own settings.
     pub fn set(mut self, name: &str, value: impl Into<Constant>) -> Self {
         self.settings.insert(name.to_owned(), value.into());
         self
@@ -128,9 +129,8 @@ impl Kernels {
         self
     }
 
-    /// Schedules the kernels for dies with `count` matrix cores and twice as many vector cores. The default is 24
-    /// matrix cores and 48 vector cores. The environment variable `HPMOE_MATRIX_CORES` overrides this setting for all
-    /// kernels.
+    /// Schedules the kernels for dies with `count` matrix cores, from 1 to 512, and twice as many vector cores. The default is 24 matrix
+    /// cores and 48 vector cores. The environment variable `HPMOE_MATRIX_CORES` overrides this setting for all kernels.
     pub fn matrix_cores(mut self, count: u32) -> Self {
         self.machine.matrix_cores = Some(count);
         self
@@ -146,11 +146,11 @@ impl Kernels {
         self
     }
 
-    /// Adds a supported number of ranks. Without this call, a kernel runs on every number of ranks that divides its
+    /// Adds a number of ranks, from 1 to 256, that the kernels can run on. They also run on every number in this range that divides their
     /// experts. With a number that does not divide them, some places for experts stay empty.
     ///
-    /// Open tile sizes (`pub const TILE_N: usize = _;`) are chosen for the first number added. If none is added, they
-    /// are chosen for the largest number up to eight that divides the experts.
+    /// Open tile sizes (`pub const TILE_N: usize = _;`) are chosen for the number that was added first. If none is added, they are chosen
+    /// for the largest number up to eight that divides the experts.
     ///
     /// ```no_run
     /// // 288 experts on 20 ranks.
@@ -171,11 +171,12 @@ impl Kernels {
         self.set("SPARE", places)
     }
 
-    /// Lets each launch choose the number of chunks: the smallest of 1, 2, 4, 8 and so on up to `count` with which every rank has room for
-    /// the rows of each chunk ([`Group::capacity_rows`](https://docs.rs/hpmoe-runtime)). The number in `route.chunks::<N>()` then applies
-    /// to the reference only; if chunks add to experts' matrices, it must be `count`. Kernels that make their route choose the number
-    /// themselves, for up to 2,048 experts times `count`. This sets the constant `CHUNKS_AT_MOST`, which a kernel can also declare itself
-    /// and `HPMOE_SET` can set. With `CHUNKS_AT_MOST` = 0, launches use the number in the loop.
+    /// Lets each launch choose the number of chunks: the smallest of 1, 2, 4 and 8, up to `count`, with which every rank has room for the
+    /// rows of each chunk ([`Group::capacity_rows`](https://docs.rs/hpmoe-runtime)). `count` must be 1, 2, 4 or 8, and a kernel must have a
+    /// loop over `route.chunks::<N>()`. The number in that loop then applies to the reference only; if chunks add to experts' matrices, it
+    /// must be `count`. A kernel that makes its route also chooses the number of chunks itself, and can have at most 2,048 experts times
+    /// `count`. This method sets the constant `CHUNKS_AT_MOST`, which a kernel can also declare itself and `HPMOE_SET` can set. With
+    /// `CHUNKS_AT_MOST` = 0, launches use the number in the loop.
     ///
     /// ```no_run
     /// hpmoe_build::kernels(["src/moe.rs"]).chunks_at_most(8).build();
@@ -184,8 +185,8 @@ impl Kernels {
         self.set("CHUNKS_AT_MOST", count)
     }
 
-    /// Sets the number of tokens per rank that open tile sizes are chosen for, if most launches have fewer than
-    /// `TOKENS`, the maximum that the kernel accepts.
+    /// Sets the number of tokens per rank that open tile sizes are chosen for, from 1 to `TOKENS`, the maximum that the kernel accepts and
+    /// the default. Use this if most launches have fewer tokens.
     ///
     /// ```no_run
     /// // Decoding on 32 ranks, with occasional prompts of up to `TOKENS`.
@@ -234,8 +235,8 @@ impl Kernels {
 
     /// Builds all kernels. Call it from `build.rs`.
     ///
-    /// rustc reports faults of a kernel at their place in the kernel. The build script itself fails only if a tool or a
-    /// file is missing, or if it sets a constant that no kernel declares.
+    /// rustc reports faults of a kernel at their place in the kernel. The build script itself fails only for other problems, such as a
+    /// missing tool or file, an impossible setting, or a constant that no kernel declares.
     pub fn build(self) {
         if let Err(problem) = self.try_build() {
             fail(&printable_lines(&problem));

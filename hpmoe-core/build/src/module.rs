@@ -23,8 +23,8 @@ use hpmoe_expansion::tokens::SourceTokens;
 use std::path::{Path, PathBuf};
 use syn::ItemMod;
 
-/// The subset of `settings` that a kernel declares. A setting for one kernel (`rms::HIDDEN`) wins over the setting of
-/// that constant for all kernels (`HIDDEN`).
+/// The settings that apply to a kernel: those of constants that the kernel declares, and of `SPARE` and `CHUNKS_AT_MOST`. A setting for one
+/// kernel (`rms::HIDDEN`) wins over the setting of that constant for all kernels (`HIDDEN`).
 #[must_use]
 pub fn settings_of(module: &ItemMod, settings: &Overrides) -> Overrides {
     let (declared, kernel) = (declared_constants(module), module.ident.to_string());

@@ -57,12 +57,12 @@ pub(crate) fn named_cores(environment: Option<&str>) -> Result<Option<u32>, Stri
     }
 }
 
-/// The target that kernels are built for. Without a file, it is the built-in target, with `matrix_cores` matrix cores
-/// if that is set. With a file, the file states the number of cores.
+/// The target that kernels are built for. Without a file, it is `target` with `matrix_cores` matrix cores and twice as many vector cores,
+/// or unchanged if `matrix_cores` is `None`. With a file, from which `target` was read, it is `target` unchanged.
 ///
 /// # Errors
 ///
-/// Kernels can't run on the target, or `matrix_cores` contradicts the file.
+/// If `matrix_cores` is 0 or more than 512. With a file, also if kernels can't run on the target, or `matrix_cores` contradicts the file.
 pub fn fit_for_kernels(target: Target, file: Option<&Path>, matrix_cores: Option<u32>) -> Result<Target, String> {
     if let Some(count) = matrix_cores.filter(|count| !(1..=Cores::MOST_MATRIX).contains(count)) {
         return Err(format!("a rank can't have {count} matrix cores: choose from 1 to {}", Cores::MOST_MATRIX));
@@ -91,7 +91,7 @@ pub fn fit_for_kernels(target: Target, file: Option<&Path>, matrix_cores: Option
 ///
 /// # Errors
 ///
-/// The file can't be read, or has faults, which are listed line by line.
+/// If the file can't be read, or has faults. The text then lists the faults line by line.
 pub fn read_target(file: &Path) -> Result<Target, String> {
     let text = std::fs::read_to_string(file)
         .map_err(|error| format!("target `{}` is neither built in (ascend-a3) nor a file: {error}", file.display()))?;

@@ -17,7 +17,7 @@ pub fn tuned_file(source: &Path) -> PathBuf {
 ///
 /// # Errors
 ///
-/// All faults of the file, line by line.
+/// If the file exists but can't be read, or has faults. The text then lists the faults line by line.
 pub fn read_tuned(file: &Path) -> Result<Option<Tuned>, String> {
     let name = file.display();
     let text = match std::fs::read_to_string(file) {
@@ -35,7 +35,7 @@ pub fn read_tuned(file: &Path) -> Result<Option<Tuned>, String> {
 /// The entry for one kernel in a file of tuned schedules.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Kept {
-    /// The file has no entry for these constants on this target.
+    /// The file has no entry for these constants on this target with its number of matrix cores.
     Nothing,
     /// The entry's tile sizes no longer fit the kernel.
     Outdated,
@@ -48,7 +48,8 @@ pub enum Kept {
 pub struct TunedBuild {
     /// The tile sizes and choices that tuning found.
     pub candidate: Candidate,
-    /// The constants that it replaces, in the order of their names.
+    /// The constants of the source that the build gives other values because of the tuned sizes, in the order of their names. Open sizes
+    /// and constants that the build sets are not among them.
     pub replaced: Vec<ReplacedConstant>,
 }
 
@@ -64,7 +65,7 @@ pub struct ReplacedConstant {
 }
 
 impl TunedBuild {
-    /// The replaced constants as readable text, `TILE_M = 64 (in the source: 128)`; empty if the schedule replaces
+    /// The replaced constants as readable text, separated by commas: `TILE_M = 64 (in the source: 128)`. Empty if the schedule replaces
     /// none.
     #[must_use]
     pub fn replaced_text(&self) -> String {
@@ -75,7 +76,8 @@ impl TunedBuild {
     }
 }
 
-/// Looks up the entry for a kernel with the given constants; `None` if the kernel has faults.
+/// Looks up the entry of `tuned` for a kernel whose build sets the constants `set` and has chosen the sizes `open`; `None` if the kernel
+/// has faults.
 ///
 /// A constant that the build sets wins over a tuned one, and a tuned one wins over one chosen for an open tile size.
 #[must_use]
@@ -105,7 +107,7 @@ pub fn kept_for(
     Some(Kept::Fits(TunedBuild { candidate, replaced }))
 }
 
-/// The sizes of `open`, replaced by those of `tuned` if both have a name.
+/// All sizes of `open` and of `tuned`. If a name is in both, the size of `tuned` is used.
 #[must_use]
 pub fn with_tuned(open: &NamedSizes, tuned: &NamedSizes) -> NamedSizes {
     open.iter().chain(tuned).map(|(name, &size)| (name.clone(), size)).collect()

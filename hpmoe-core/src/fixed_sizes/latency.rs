@@ -26,8 +26,8 @@ impl Latency {
     }
 }
 
-/// Ratio of the estimated latencies of a kernel's taskflows with two sets of tile sizes; `None` if the kernel can't have the
-/// expected launches.
+/// The estimated latency of `flows` divided by that of `others`: the taskflows of one kernel with two sets of tile sizes. If the ratio is
+/// above 1.5, it may be a lower bound. `None` if the kernel can't have the expected launches.
 #[must_use]
 pub fn times_as_long(
     flows: &[CheckedGraph],

@@ -6,7 +6,7 @@ use std::fmt;
 /// The launches for which open tile sizes are chosen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Expected {
-    /// Number of ranks of the group. `None`: eight, or the next smaller number that divides the experts.
+    /// Number of ranks of the group. `None`: the largest number up to eight that divides the experts.
     pub ranks: Option<u32>,
     /// Number of tokens per rank. `None`: the kernel's `TOKENS`.
     pub tokens: Option<usize>,

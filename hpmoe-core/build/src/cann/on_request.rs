@@ -18,22 +18,22 @@ use hpmoe_core::tuned::overrides;
 use hpmoe_cxx::Asker;
 use std::path::{Path, PathBuf};
 
-/// The CANN toolkit that builds find on this machine.
+/// The CANN toolkit that builds use on this machine, unless a build script names another one.
 #[derive(Clone, Debug)]
 pub struct InstalledToolkit {
     /// Folder of the toolkit.
     pub folder: PathBuf,
     /// Version of CANN.
     pub version: String,
-    /// Path of the compiler.
+    /// Path of the compiler, `bisheng`.
     pub compiler: PathBuf,
 }
 
-/// Finds the CANN toolkit that builds would use.
+/// Finds the CANN toolkit that builds use unless they name another one: the folder in `ASCEND_HOME_PATH`, or else a default folder.
 ///
 /// # Errors
 ///
-/// There is none, it is too old, or it has no compiler or linker.
+/// If no toolkit is found, or the toolkit is too old or lacks the compiler or the linker.
 pub fn installed_toolkit() -> Result<InstalledToolkit, String> {
     let toolkit = Toolkit::find(None, Asker::Program)?;
     let (compiler, _) = (toolkit.program("bisheng")?, toolkit.program("ld.lld")?);
@@ -51,7 +51,7 @@ pub struct DeviceObject {
     pub object: Vec<u8>,
     /// Code size in bytes of the kernel's matrix-core function and of its vector-core function, without called routines.
     pub entries: [u64; 2],
-    /// Total code size in bytes.
+    /// Size of all code in the object in bytes, including called routines.
     pub code: u64,
 }
 
@@ -61,8 +61,8 @@ pub struct DeviceObject {
 ///
 /// # Errors
 ///
-/// No usable toolkit is installed, the compiler refuses the file, or the object lacks one of the two halves of the
-/// kernel `symbol`.
+/// If no usable toolkit is installed, a file can't be read or written, the compiler or the linker refuses the file, or the object can't be
+/// launched as the kernel `symbol`, for instance because it has code for only one kind of core.
 pub fn device_object(source: &Path, symbol: &str, folder: &Path) -> Result<DeviceObject, String> {
     let toolkit = Toolkit::find(None, Asker::Program)?;
     let compiler = DeviceCompiler::new(&toolkit, folder, Asker::Program)?;
@@ -77,22 +77,24 @@ pub fn device_object(source: &Path, symbol: &str, folder: &Path) -> Result<Devic
 /// A taskflow that a program compiled with CANN at run time.
 #[derive(Clone, Debug)]
 pub struct DeviceKernel {
-    /// The kernel module.
+    /// Name of the kernel module.
     pub kernel: String,
-    /// The taskflow.
+    /// Name of the taskflow.
     pub taskflow: String,
     /// Estimated code size in bytes for matrix cores and for vector cores, including the device library.
     pub estimated: [u64; 2],
-    /// The object, or the reason why there is none.
+    /// The object, or the reason why it could not be made.
     pub object: Result<DeviceObject, String>,
 }
 
-/// Compiles all kernels of a file for NPUs, like a build with these constants and this number of matrix cores, but without
-/// time stamps and tuned schedules. Sources and objects are stored in `folder`.
+/// Compiles all kernels of a file for NPUs, like a build with these constants and this number of matrix cores (by default 24), but without
+/// time stamps and tuned schedules. Sources and objects are stored in `folder`. A kernel that CANN refuses is part of the result, with the
+/// reason in [`DeviceKernel::object`].
 ///
 /// # Errors
 ///
-/// The file can't be read, or has no kernel without faults.
+/// If the file can't be read or is not Rust, a kernel in it has faults or no valid schedule, `matrix_cores` is impossible, or a source
+/// can't be written.
 pub fn device_kernels(
     file: &Path,
     settings: &Overrides,

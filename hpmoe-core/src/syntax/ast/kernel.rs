@@ -11,7 +11,8 @@ pub struct Kernel {
     pub name: String,
     /// The module's name in the source.
     pub(crate) span: Span,
-    /// The module's `usize` and `f32` constants with their values, as written or as the build sets them.
+    /// The module's `usize` and `f32` constants with their values, as written or as the build sets them. `SPARE` and `CHUNKS_AT_MOST` are
+    /// included if the build sets them, even if the module doesn't declare them.
     pub constants: Constants,
     pub(crate) tasks: Vec<TaskFn>,
     pub(crate) flows: Vec<Flow>,

@@ -148,7 +148,7 @@ pub fn settable(module: &ItemMod) -> Vec<String> {
 ///
 /// # Errors
 ///
-/// A sentence with the first such name and the most similar declared one.
+/// A sentence with the first such name and, if a declared name is similar, the most similar one.
 pub fn refuse_unknown_overrides<'a>(
     overrides: &Overrides,
     declared: impl Iterator<Item = &'a str> + Clone,

@@ -5,7 +5,8 @@ use crate::names::ByName;
 use proc_macro2::Span;
 use syn::Type;
 
-/// The computed constants of one kernel module, in order of declaration.
+/// The computed constants of one kernel module, in order of declaration. Constants that only the build sets (`SPARE`, `CHUNKS_AT_MOST`)
+/// follow.
 #[derive(Clone, Debug, Default)]
 pub struct Constants {
     pub(super) values: ByName<(Constant, Span)>,
@@ -19,7 +20,7 @@ impl Constants {
         self.values.get(name).map(|(_, span)| *span)
     }
 
-    /// The value of a `usize` constant; `None` for other types and for names that the module doesn't declare.
+    /// The value of a `usize` constant; `None` for an `f32`, and for names that neither the module declares nor the build sets.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<usize> {
         self.constant(name)?.size()
@@ -36,7 +37,7 @@ impl Constants {
         self.values.get(name).map(|(value, _)| *value)
     }
 
-    /// The names and values of all constants, in order of declaration.
+    /// The names and values of all constants, in order of declaration; those that only the build sets come last.
     pub fn iter(&self) -> impl Iterator<Item = (&str, Constant)> {
         self.values.iter().map(|(name, (value, _))| (name, *value))
     }
