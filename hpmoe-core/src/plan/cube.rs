@@ -17,9 +17,11 @@ pub struct CubePlan {
 /// One product of two tiles.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Term {
-    /// Number of the parameter with a row or column for each row of the result, and its contracted dimension.
+    /// The left operand: the number of its parameter, and the dimension that the product sums over. The other dimension is that of the
+    /// result's rows.
     pub x: (usize, Contracted),
-    /// Number of the parameter with a row or column for each column of the result, and its contracted dimension.
+    /// The right operand: the number of its parameter, and the dimension that the product sums over. The other dimension is that of the
+    /// result's columns.
     pub w: (usize, Contracted),
 }
 
@@ -40,15 +42,15 @@ pub struct Product {
     pub rows: u32,
     /// The maximum number of columns of the result, rounded up to a multiple of 16.
     pub cols: u32,
-    /// Length of the contraction in one L1 stage, a multiple of a fractal's length.
+    /// Length of the contraction in one L1 stage, in elements; a multiple of a fractal's length.
     pub k_block: u32,
-    /// Length of the contraction in one L0 stage, a multiple of a fractal's length.
+    /// Length of the contraction in one L0 stage, in elements; a multiple of a fractal's length.
     pub k_step: u32,
 }
 
 /// Bytes of one sum of products, in f32 or i32.
 const SUM: u64 = ElementType::f32.bytes() as u64;
-/// Bytes of a contraction that a fractal of the cube holds.
+/// Bytes that a fractal of the cube has along the contraction.
 pub const FRACTAL_DEPTH: u64 = 32;
 /// Bytes of a row of a block: shorter rows waste bandwidth.
 const GOOD_BLOCK: u64 = 512;
@@ -70,8 +72,8 @@ impl Product {
         Bytes((u64::from(self.rows) + u64::from(self.cols)) * u64::from(self.k_block) * self.bytes())
     }
 
-    /// Length of the contraction in an L1 stage whose right operand, for `cols` columns of the result, is loaded before the left operand,
-    /// for `rows` rows. It is the largest length for which both fit.
+    /// Length of the contraction in one L1 stage, in elements, if the right operand is loaded before the left operand: the largest multiple
+    /// of `k_step` with which one stage holds both operands for a result of `rows` rows and `cols` columns.
     #[must_use]
     pub fn ahead_block(&self, rows: u32, cols: u32, element: ElementType) -> u32 {
         let across = u64::from(rows.min(self.rows).next_multiple_of(16) + cols.next_multiple_of(16));
@@ -152,7 +154,7 @@ fn block(task: &Task, terms: Vec<Term>, y: usize, onto: bool) -> Result<Product,
     Ok(Product { terms, element, y, onto, relu: false, rows, cols, k_block, k_step })
 }
 
-/// The number of rows that are accumulated in L0C at a time, for a result of `m` rows of `n` columns. All three are
+/// The number of rows that are accumulated in L0C at a time, for a result of `m` rows of `n` columns. `m`, `n` and the returned number are
 /// multiples of 16.
 pub fn panel_rows(m: u64, n: u64) -> u64 {
     m.min(floor(L0C.0 / (n * SUM), 16)).min(L0_STAGE.0 / FRACTAL_DEPTH)

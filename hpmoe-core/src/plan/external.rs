@@ -17,7 +17,8 @@ pub(super) fn available(memory: OnChipMemory) -> Bytes {
     }
 }
 
-/// The memory that an external operator can use on its core, from address 0 on.
+/// The memories of the core that runs tasks of this kind, each with the number of bytes that an external operator can use there, from
+/// address 0 on.
 #[must_use]
 pub fn memory_of_operators(kind: TaskKind) -> Vec<(OnChipMemory, Bytes)> {
     let memories: &[OnChipMemory] = match kind {

@@ -14,14 +14,15 @@ pub enum Plan {
     Cube(CubePlan),
     /// The plan of a put.
     Put(PutPlan),
-    /// The compiler's own task that writes a freed word at peers, which uses no memory.
+    /// The plan of the task that the compiler adds to write freed words at peers. It uses no memory.
     Word,
     /// The plan of a task with an external operator.
     External(ExternalPlan),
 }
 
 impl Plan {
-    /// The high-water mark of each memory that the task uses, and the capacity of that memory.
+    /// Each memory that the task uses, with the high-water mark and the capacity for tasks, in bytes. The memories of a device-only
+    /// operator's body follow those of the operator, so a memory may appear twice.
     #[must_use]
     pub fn used(&self) -> Vec<(OnChipMemory, Bytes, Bytes)> {
         match self {
@@ -37,9 +38,9 @@ impl Plan {
 /// A plan of how an external operator uses the memories of its core.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ExternalPlan {
-    /// The bytes that the operator declares for each memory, or all bytes that a task can use there.
+    /// Each memory of the core, with the bytes that the operator declares, or else with all bytes that an operator can use there.
     pub memory: Vec<(OnChipMemory, Bytes)>,
-    /// The plan of the task's body, which host runs use if the operator is device-only.
+    /// The plan of the task's body, which runs on the host, if the operator is device-only; `None` if the operator also runs on the host.
     pub body: Option<Box<Plan>>,
 }
 

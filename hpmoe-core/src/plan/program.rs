@@ -19,11 +19,11 @@ impl Id for BufferId {
 /// The contents of a buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Holds {
-    /// Rows loaded from the parameter with that number, in two stages.
+    /// Rows loaded from the parameter with this number. The buffer has two stages.
     Input(usize),
-    /// Rows to be stored to the parameter with that number, in two stages.
+    /// Rows to be stored to the parameter with this number. The buffer has two stages.
     Output(usize),
-    /// A value or scratch.
+    /// A value of the body, or scratch.
     Value,
 }
 
@@ -32,11 +32,11 @@ pub enum Holds {
 pub enum Width {
     /// A fixed number of columns in every tile.
     Fixed(u32),
-    /// The columns of a parameter divided by a number. The columns are a multiple of that number.
+    /// The columns of a parameter, which are a multiple of `parts`, divided by `parts`.
     Of {
         /// Number of the parameter whose columns are counted.
         param: usize,
-        /// The divisor: 1, or a power of two for halves of columns.
+        /// The divisor: 1, or a power of two if operations halve the columns.
         parts: u32,
     },
 }
@@ -50,13 +50,13 @@ pub struct Buffer {
     pub holds: Holds,
     /// The type of each element.
     pub element: ElementType,
-    /// Number of buffer rows for one row of a piece: 1, or `TOP_K` for slots.
+    /// Number of buffer rows for one row of a piece: 1, or `TOP_K` if the buffer's rows are slots and those of a piece are tokens.
     pub rows: u32,
     /// Whether the buffer has a single row, even if a piece has several.
     pub single: bool,
     /// The maximum number of columns.
     pub cols: u32,
-    /// The columns at run time.
+    /// The number of columns at run time.
     pub width: Width,
 }
 
@@ -91,10 +91,10 @@ pub enum Instruction {
         waits: Waits,
         /// The arguments after rows and columns.
         more: More,
-        /// The first size that it takes, or 0.
+        /// The first size operand that the routine takes; 0 if it takes none.
         size: u32,
-        /// Whether the rows of its first operand are slots. The routine's last argument is then the ids of these slots, to
-        /// leave out empty ones.
+        /// Whether the rows of the routine's first operand are slots. The routine's last argument is then the ids of these slots, so that
+        /// it leaves out empty ones.
         slots: bool,
     },
 }
@@ -102,15 +102,15 @@ pub enum Instruction {
 /// One vector call of a program.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Call {
-    /// The instruction that it executes.
+    /// The instruction that the call executes.
     pub instruction: Instruction,
-    /// The buffer that it writes.
+    /// The buffer that the call writes.
     pub to: BufferId,
-    /// The buffers that it reads, in the order of the operands.
+    /// The buffers that the call reads, in the order of the operands.
     pub from: Vec<BufferId>,
-    /// Other buffers that a routine overwrites.
+    /// Other buffers that the call overwrites.
     pub scratch: Vec<BufferId>,
-    /// Number of the step of the body that it belongs to.
+    /// Number of the body's step that the call belongs to.
     pub step: usize,
 }
 
@@ -131,9 +131,10 @@ pub struct VectorProgram {
     pub buffers: Arena<BufferId, Buffer>,
     /// The calls, in the order of execution.
     pub calls: Vec<Call>,
-    /// Number of rows of the task's smallest parameter, which is the maximum number of rows of a piece.
+    /// Maximum number of rows of a piece: the number of rows of the parameter that has the fewest. Parameters whose one row is for all rows
+    /// of a piece don't count; 1 if there are no others.
     pub rows: u32,
-    /// Number of a parameter with that many rows, preferably one that is written. Pieces are counted in its rows.
+    /// Number of a parameter with `rows` rows, preferably one that is written. Pieces are counted in rows of this parameter.
     pub leader: usize,
 }
 

@@ -14,9 +14,9 @@ use crate::units::Bytes;
 pub struct VectorPlan {
     /// The body as vector calls on buffers.
     pub program: VectorProgram,
-    /// Number of rows of a piece, counted in rows of the leader.
+    /// Number of rows of a piece, counted in rows of the program's leader.
     pub rows: u32,
-    /// The offset of each buffer in UB; the second stage of a tile follows the first.
+    /// The offset of each buffer in UB. If a buffer has two stages, the second one follows the first.
     pub offsets: Arena<BufferId, Bytes>,
     /// High-water mark of UB in bytes.
     pub used: Bytes,

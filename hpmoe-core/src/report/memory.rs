@@ -9,9 +9,9 @@ use crate::units::Bytes;
 use crate::validate::kernel_shape;
 use hpmoe_kernels::memory::{LaunchRows, MemoryTable, RankSizes};
 
-/// The memory of a kernel in a group of `ranks` ranks. `rows` is the number of received rows (of each chunk) that there is room for; by
-/// default, it is the largest number that any routing needs. `launch` gives the rows of the caller's tensors; by default, these are the
-/// largest numbers. `processes` says whether ranks are processes, which write each other's tensors in the heap.
+/// The memory of a kernel in a group of `ranks` ranks. `rows` is the number of received rows of each chunk that a rank has room for; `None`
+/// for the default of a group. `launch` gives the rows of the caller's tensors; `None` for the largest numbers. `processes` says whether
+/// ranks are processes; if so, the caller's tensors that peers write are in the heap.
 #[must_use]
 pub fn memory_table(
     checked: &CheckedGraph,
@@ -26,7 +26,8 @@ pub fn memory_table(
     MemoryTable::new(&shape, &sizes, &launch.unwrap_or_else(|| LaunchRows::most(&sizes)))
 }
 
-/// Names of the calls that write a tensor, and of the calls that read it. `route` stands for the code that makes a route.
+/// The names of the calls that write a tensor, and the names of the calls that read it. The name `route` stands for the code that makes a
+/// route.
 #[must_use]
 pub fn tensor_uses(graph: &TaskGraph, tensor: usize) -> (Vec<String>, Vec<String>) {
     let tensor = TensorId::new(tensor);
@@ -44,7 +45,7 @@ pub fn tensor_uses(graph: &TaskGraph, tensor: usize) -> (Vec<String>, Vec<String
     (uses(true), uses(false))
 }
 
-/// The high-water mark of each on-chip memory, its capacity, and the task that reaches the mark.
+/// Each on-chip memory that tasks use: its high-water mark, its capacity, and the task that reaches the mark.
 #[must_use]
 pub fn high_water(checked: &CheckedGraph) -> Vec<(OnChipMemory, Bytes, Bytes, &str)> {
     let mut marks: Vec<(OnChipMemory, Bytes, Bytes, &str)> = Vec::new();

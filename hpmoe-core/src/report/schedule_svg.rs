@@ -30,7 +30,8 @@ const STYLE: &str = "text{font-family:system-ui,'DejaVu Sans',sans-serif;fill:#2
     .title{font-size:18px;font-weight:600}.note{fill:#59636e}.role{font-size:14px;font-weight:600}\
     .inside{fill:#ffffff;font-size:11px;text-anchor:middle}.tick{fill:#59636e;text-anchor:middle}";
 
-/// The order of entries of one rank, with a lane for each queue; `None` if there is no schedule for that number of ranks.
+/// A picture (SVG) of the order of entries on one rank, with a lane for each queue; `None` if there is no schedule for that number of
+/// ranks.
 ///
 /// Widths show the estimated times by which the entries were ordered for the target. They are not latencies, and the picture
 /// has no time axis; [`simulated_svg`] draws times.
@@ -39,7 +40,8 @@ pub fn schedule_svg(checked: &CheckedGraph, schedule: &Schedule, target: &Target
     drawn(checked, schedule, ranks, &timeline(checked, schedule, target, ranks)?, None)
 }
 
-/// A simulated timeline of one rank, with a sentence about it; `None` if there is no schedule for that number of ranks.
+/// A picture (SVG) of a simulated timeline of one rank, with the sentence `about` below the title; `None` if there is no schedule for that
+/// number of ranks.
 #[must_use]
 pub fn simulated_svg(
     checked: &CheckedGraph,

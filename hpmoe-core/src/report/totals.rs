@@ -9,7 +9,7 @@ use hpmoe_kernels::op::TaskKind;
 /// Totals of a graph and its schedule, for one rank of a group.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Totals {
-    /// Ranks of the group.
+    /// Number of ranks in the group.
     pub ranks: u32,
     /// Number of phases that run on matrix cores.
     pub matrix_phases: usize,
@@ -17,7 +17,7 @@ pub struct Totals {
     pub vector_phases: usize,
     /// Number of phases that put.
     pub put_phases: usize,
-    /// Number of tiles per rank when tokens are spread evenly.
+    /// Number of tiles per rank if each rank has `TOKENS` tokens, spread evenly over the experts.
     pub tiles: u64,
     /// Number of dependencies between phases.
     pub dependencies: usize,
@@ -25,11 +25,11 @@ pub struct Totals {
     pub kept: usize,
     /// Number of dependencies that a path of other waits implies.
     pub by_path: usize,
-    /// Number of dependencies that the order of a queue implies.
+    /// Number of dependencies that the order of a queue, or earlier work of the same core, implies.
     pub by_queue: usize,
     /// Number of counter arrays that the dependencies could use.
     pub counter_arrays: usize,
-    /// Number of counter arrays that the schedule uses.
+    /// Number of counter arrays that the schedule waits for.
     pub counter_arrays_kept: usize,
     /// Number of entries in all queues of a rank.
     pub entries: usize,
@@ -39,7 +39,7 @@ pub struct Totals {
     pub aiv: u32,
 }
 
-/// Computes the totals for a number of ranks.
+/// Computes the totals for a number of ranks. If the schedule has no order for it, entries and cores with work are 0.
 #[must_use]
 pub fn totals(checked: &CheckedGraph, schedule: &Schedule, ranks: u32) -> Totals {
     let graph = checked.graph();

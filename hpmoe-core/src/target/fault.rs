@@ -5,9 +5,9 @@ use std::fmt;
 /// A fault of a file, with its line.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FileFault {
-    /// Line of the file, from 1; 0 for a fault that is not in a file.
+    /// Line of the file, from 1; 0 if the fault has no line in a file.
     pub line: usize,
-    /// One sentence without a full stop.
+    /// The fault as one sentence, without a full stop.
     pub text: String,
 }
 

@@ -7,7 +7,7 @@ const MEMORIES: [(&str, u32); 5] =
     [("ub_kib", 192), ("l1_kib", 512), ("l0a_kib", 64), ("l0b_kib", 64), ("l0c_kib", 128)];
 
 impl Target {
-    /// The reasons why kernels can't be built for this target, each with its line; none if they can.
+    /// The reasons why kernels can't be built for this target, each with its line; empty if they can.
     #[must_use]
     pub fn unfit_for_kernels(&self) -> Vec<FileFault> {
         let two = 2 * u64::from(self.cores.aic);
@@ -26,7 +26,7 @@ impl Target {
         cores.into_iter().chain(memories).collect()
     }
 
-    /// The line of the file that sets a constant; 0 if none does.
+    /// The line of the file that sets a constant; 0 if no constant has this section and key.
     #[must_use]
     pub fn line_of(&self, section: &str, key: &str) -> usize {
         let constant = self.constants.iter().find(|constant| (constant.section, constant.key) == (section, key));

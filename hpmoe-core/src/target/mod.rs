@@ -38,7 +38,7 @@ impl Target {
         Self::read(ASCEND_A3).expect("the built-in target is valid")
     }
 
-    /// A built-in target by its name.
+    /// The built-in target with this name. The only one is `ascend-a3`; `None` for all other names.
     #[must_use]
     pub fn built_in(name: &str) -> Option<Self> {
         (name == "ascend-a3").then(Self::ascend_a3)

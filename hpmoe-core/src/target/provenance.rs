@@ -1,6 +1,7 @@
 //! The provenance of a constant.
 
-/// The origin of a value. In a file, the first word of the comment after the value states it.
+/// The origin of a value. The target file states it: by the section `[fitted]`, or by a comment after the value that begins with `assumed`.
+/// All other values of a file count as known.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Provenance {
     /// From a published document or configuration, or measured on hardware.
@@ -9,20 +10,20 @@ pub enum Provenance {
     Assumed,
     /// Fitted to published latencies.
     Fitted,
-    /// Set by the user for this run.
+    /// Set by the user for this run, with [`Target::set`](super::Target::set).
     Given,
 }
 
 /// One constant of a target.
 #[derive(Clone, PartialEq, Debug)]
 pub struct TargetConstant {
-    /// Section of the file.
+    /// Name of the section that contains the constant.
     pub section: &'static str,
-    /// Key in that section.
+    /// Name of the constant in its section.
     pub key: &'static str,
-    /// Line in the file, from 1.
+    /// Line that sets the constant in the target file, from 1.
     pub line: usize,
-    /// The comment after the value, without `#`; empty if there is none.
+    /// The comment after the value in the target file, without `#`; empty if there is none.
     pub comment: String,
     /// The origin of the value.
     pub provenance: Provenance,

@@ -13,7 +13,7 @@ impl Target {
     ///
     /// # Errors
     ///
-    /// All unknown, missing and invalid keys, each with its line; or the first syntax error of the TOML.
+    /// All unknown, missing and invalid keys, each with its line; or only the first syntax error of the TOML.
     pub fn read(text: &str) -> Result<Self, Vec<FileFault>> {
         let lines = Lines { text };
         let table = DeTable::parse(text).map_err(|error| {

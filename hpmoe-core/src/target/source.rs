@@ -6,18 +6,18 @@ use super::{FileFault, Target};
 use crate::names::nearest;
 
 impl Target {
-    /// All constants, in the order of the table.
+    /// All constants, in the order in which [`Target`] declares its sections and their fields.
     #[must_use]
     pub fn constants(&self) -> &[TargetConstant] {
         &self.constants
     }
 
-    /// The constants that are estimates.
+    /// The constants that are estimates ([`Provenance::Assumed`]). A constant that [`set`](Self::set) has changed is not among them.
     pub fn assumed(&self) -> impl Iterator<Item = &TargetConstant> {
         self.constants.iter().filter(|constant| constant.provenance == Provenance::Assumed)
     }
 
-    /// The values of all constants, by section and key.
+    /// The section, the key and the value of each constant, in the order of [`constants`](Self::constants).
     pub fn values(&self) -> impl Iterator<Item = (&'static str, &'static str, f64)> {
         KEYS.iter().map(|key| (key.section, key.key, (key.get)(self)))
     }
@@ -28,7 +28,8 @@ impl Target {
         KEYS.iter().find(|known| (known.section, known.key) == (section, key)).map(|known| (known.get)(self))
     }
 
-    /// A constant with its value and source, as in `sync.fence_remote_ns = 1900 (assumed)`.
+    /// A constant with its value and the comment of its file, as in `sync.fence_remote_ns = 1900 (assumed)`. Without the comment if
+    /// [`set`](Self::set) has changed the value.
     #[must_use]
     pub fn words(&self, constant: &TargetConstant) -> String {
         let TargetConstant { section, key, comment, provenance, .. } = constant;
@@ -52,7 +53,7 @@ impl Target {
     ///
     /// # Errors
     ///
-    /// If no target has a constant of this name, or the constant can't have the value.
+    /// If the text is not `section.key=value`, no target has a constant of this name, or the constant can't have the value.
     pub fn set(&mut self, assignment: &str) -> Result<(), FileFault> {
         let fault = |text| FileFault { line: 0, text };
         let parts = assignment.split_once('=');

@@ -14,7 +14,7 @@ pub struct Candidate {
 }
 
 impl Candidate {
-    /// The choices of a taskflow.
+    /// The choices of a taskflow; the defaults if the taskflow is not listed.
     #[must_use]
     pub fn choices_of(&self, flow: &str) -> Choices {
         self.choices.get(flow).cloned().unwrap_or_default()

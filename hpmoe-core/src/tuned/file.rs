@@ -15,7 +15,7 @@ pub struct Tuned {
     pub kernels: Vec<TunedKernel>,
 }
 
-/// The schedule found for one kernel, shape and target.
+/// The schedule found for one kernel, shape, target and number of cores.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TunedKernel {
     /// Name of the kernel's module.
@@ -24,7 +24,7 @@ pub struct TunedKernel {
     pub target: String,
     /// Matrix cores per rank.
     pub matrix_cores: u32,
-    /// The constants of the kernel for which it was found.
+    /// The kernel's constants, except for tile sizes, with which the schedule was found.
     pub shape: NamedSizes,
     /// The tile sizes and choices to build the kernel with.
     pub candidate: Candidate,
@@ -33,13 +33,15 @@ pub struct TunedKernel {
 }
 
 impl Tuned {
-    /// The schedule found for a kernel.
+    /// The schedule found for a kernel; `None` if there is none for this shape, target and number of matrix cores. Two shapes match if all
+    /// constants are equal; of `TOKENS`, only the next power of two must be equal.
     #[must_use]
     pub fn find(&self, kernel: &str, shape: &NamedSizes, target: &str, cores: u32) -> Option<&TunedKernel> {
         self.kernels.iter().find(|known| known.is_for(kernel, shape, target, cores))
     }
 
-    /// Stores a schedule, replacing an older one for the same kernel, shape and target.
+    /// Stores a schedule. It replaces the schedule that [`find`](Self::find) returns for its kernel, shape, target and number of matrix
+    /// cores.
     pub fn keep(&mut self, tuned: TunedKernel) {
         let (target, cores) = (tuned.target.as_str(), tuned.matrix_cores);
         match self.kernels.iter().position(|known| known.is_for(&tuned.kernel, &tuned.shape, target, cores)) {

@@ -14,14 +14,14 @@ pub fn overrides(set: &Overrides, sizes: &NamedSizes) -> Overrides {
     sizes.chain(set.clone()).collect()
 }
 
-/// The shape of a kernel: its constants that are written as numbers, except for tile sizes. Computed constants follow from
-/// these.
+/// The shape of a kernel: the `usize` constants that its source writes as numbers, except for tile sizes, with the values of the build.
+/// Computed constants follow from these.
 #[must_use]
 pub fn shape(module: &ItemMod, kernel: &Kernel) -> NamedSizes {
     named(module, kernel, &|name| !TILE_SIZES.contains(&name))
 }
 
-/// The tile sizes that a kernel declares as numbers, or leaves open.
+/// The tile sizes that a kernel declares as numbers or leaves open, with the values of the build.
 #[must_use]
 pub fn sizes(module: &ItemMod, kernel: &Kernel) -> NamedSizes {
     named(module, kernel, &|name| TILE_SIZES.contains(&name))

@@ -42,9 +42,9 @@ pub(super) fn derive(checked: &CheckedGraph, violations: &mut Vec<Violation>) {
     }
 }
 
-/// The paths that order the tiles of two phases that share elements, sorted and without duplicates; `None` if some tiles are not ordered.
-/// Without `before`, paths start at the words that free memory for a chunk. Without `after`, they end at the words that free that memory
-/// again.
+/// The paths that order tiles of the phase `before` and later tiles of the phase `after` that share elements with them, sorted and without
+/// duplicates; `None` if some of these tiles are not ordered. If `before` is `None`, paths start at the words that free memory for a chunk.
+/// If `after` is `None`, paths end at the words that free a chunk's memory again.
 #[must_use]
 pub fn ways(checked: &CheckedGraph, before: Option<PhaseId>, after: Option<PhaseId>) -> Option<Vec<Vec<OrderStep>>> {
     let orders = Orders::new(checked);

@@ -23,7 +23,7 @@ pub struct Footprint {
     pub workspace: Bytes,
     /// Bytes of the tensors in the symmetric heap.
     pub symmetric: Bytes,
-    /// Number of descriptors in all queues; the cores of a part share a queue.
+    /// Number of descriptors in all queues of the rank, once for all cores of a part.
     pub descriptors: u64,
     /// Bytes of the descriptors.
     pub descriptor_bytes: Bytes,
@@ -54,7 +54,8 @@ pub fn footprint(checked: &CheckedGraph, schedule: &Schedule, ranks: u32, rows: 
     }
 }
 
-/// The capacity of a rank unless a group sets another: the maximum number of rows of a chunk that any routing sends it.
+/// The capacity of a rank unless a group sets another: the maximum number of rows of a chunk that any routing sends to it. If launches
+/// choose the number of chunks, the capacity is limited to 1.5 times `TOKENS * TOP_K` rows, or to 4,096 rows if that is more.
 #[must_use]
 pub fn default_rows(graph: &TaskGraph, ranks: u32) -> u64 {
     default_capacity(&kernel_sizes(graph), ranks as usize) as u64

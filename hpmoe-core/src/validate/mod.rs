@@ -1,4 +1,4 @@
-//! Validation: checks that a schedule keeps every promise of its graph. The checks share no code with the scheduler.
+//! Validation: checks that a schedule keeps every promise of its graph. The checks import no pass of the scheduler. A
 //! [`Violation`] is one broken promise as data, and `words.rs` has the text of each.
 //!
 //! | promise | file | violation |
@@ -7,20 +7,20 @@
 //! | Every phase has a row in the schedule, with a role that can run it, a band, and a rotation less than the number of cores of a queue; tiles that precede its own in the deal belong to spaces of phases | `structure.rs` | `Table`, `WrongCores`, `Band`, `Rotation`, `Preceding` |
 //! | There is an order for each number of ranks, with each entry once, in a queue of its phase's role | `structure.rs` | `Orders`, `Missing`, `Twice`, `Misplaced` |
 //! | There are orders for each number of chunks that launches choose from, and no others | `validate.rs` | `Chunks` |
-//! | A tile can address every counter that it signals or awaits, and some tile signals what it awaits | `forms.rs` | `Form` |
+//! | A tile can address every counter that it signals or awaits, and some tile signals what it awaits; the route waits for its ids | `forms.rs` | `Form`, `RouteForm` |
 //! | Phases that are walked together have the same tiles on the same cores | `joins.rs` | `Joins` |
-//! | The tables of a route are made before anything reads them, once | `route.rs` | `Unrouted`, `SecondRoute` |
+//! | The tables of a route are made once, before anything reads them and after all ids are written | `route.rs` | `Unrouted`, `NeedsRoute`, `RoutedEarly`, `SecondRoute` |
 //! | Dependencies order tiles that share an element which one of them writes, and words order chunks that share memory | `derive.rs` | `Unordered`, `FreedEarly`, `WrittenEarly` |
 //! | Every dependency is kept: by a counter, a core's own order, or a path of others | `coverage.rs` | `Uncovered` |
 //! | Words that free the memory of chunks come in order | `reuse.rs` | `NoWord`, `WordsOutOfOrder` |
 //! | Chunks add to shared sums in the order of chunks | `sums.rs` | `SumsOutOfOrder` |
 //! | Everything that is read before a tile's waits is the caller's, and no phase writes it | `read_ahead.rs` | `NothingAhead`, `ReadEarly` |
 //! | One order of all entries of all ranks exists, so no run deadlocks | `total_order.rs` | `Cycle`, `OnceByLoad` |
-//! | Each wait is for exactly what is signalled, and each signal is awaited | `thresholds.rs` | `Threshold`, `Inexact`, `Unawaited` |
+//! | Each wait is for exactly what is signalled, and each signal is awaited | `thresholds.rs` | `Threshold`, `RouteThreshold`, `Inexact`, `Unawaited` |
 //! | Numbers fit their fields, and buffers the memory | `budgets.rs` | `TooLarge` |
 //!
 //! `execute` runs schedules tile by tile on random routings, only in tests: accepted schedules run right, and broken
-//! ones are refused and fail. `fuzz` changes the schedules of all kernels field by field, and `execute` judges the
+//! schedules are refused and fail. `fuzz` changes the schedules of all kernels field by field, and `execute` judges the
 //! accepted ones.
 
 #[cfg(test)]

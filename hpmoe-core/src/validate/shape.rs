@@ -13,7 +13,7 @@ pub(crate) fn used_counters(schedule: &Schedule) -> IdSet<CounterId> {
     signals.chain(schedule.waits().map(|wait| wait.counter)).collect()
 }
 
-/// The sizes of a graph's layer.
+/// The sizes of the layer that a graph is compiled for.
 #[must_use]
 pub fn kernel_sizes(graph: &TaskGraph) -> KernelSizes {
     let Sizes { experts, spare, top_k, tokens, chunks, chunks_at_most } = graph.sizes;
@@ -23,7 +23,7 @@ pub fn kernel_sizes(graph: &TaskGraph) -> KernelSizes {
     KernelSizes { experts, spare, top_k, tokens, chunks, chunks_at_most, groups, counts_parts }
 }
 
-/// The constants that determine the memory of a scheduled kernel. The runtime's tables contain them.
+/// The properties that determine the memory of a scheduled kernel, with or without time stamps. The runtime's tables contain them.
 #[must_use]
 pub fn kernel_shape<'a>(checked: &'a CheckedGraph, schedule: &Schedule, time_stamps: bool) -> KernelShape<'a> {
     let graph = checked.graph();

@@ -42,7 +42,8 @@ impl ValidSchedule {
 ///
 /// # Errors
 ///
-/// All violations. If the schedule does not have the structure of one for this graph, only the violations of structure.
+/// All violations. If the schedule does not have the structure of one for this graph, only the violations of structure. If launches choose
+/// the number of chunks, the check stops at the first number of chunks that has violations.
 pub fn validate(checked: &CheckedGraph, schedule: Schedule) -> Result<ValidSchedule, Vec<Violation>> {
     let mut violations = Vec::new();
     check(checked, &schedule, &mut violations);

@@ -27,7 +27,7 @@ impl Axis {
         self.left + self.width * time.0 as f64 / self.end.0 as f64
     }
 
-    /// A time as text, in milliseconds or microseconds as suits the whole axis.
+    /// A time as text: in milliseconds if the axis ends at 2 ms or later, otherwise in microseconds.
     pub fn time(&self, time: Nanos) -> String {
         if self.millis() { format!("{:.2} ms", time.0 as f64 / 1e6) } else { format!("{:.1} µs", time.0 as f64 / 1e3) }
     }

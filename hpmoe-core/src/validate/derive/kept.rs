@@ -7,12 +7,12 @@ use crate::analyze::{CheckedGraph, Dependency, Index, Whose};
 use crate::ids::{PhaseId, TensorId};
 use std::collections::HashMap;
 
-/// The reason why one tile, or one word of a rank, comes after another.
+/// The reason why one tile, or one freed word of a rank, comes after another.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum OrderStep {
     /// The dependency with this number in the checked graph.
     Dependency(usize),
-    /// The phase's tiles wait for a word.
+    /// The tiles of this phase wait for a freed word.
     Word(PhaseId),
 }
 
