@@ -2,7 +2,7 @@
 
 use crate::target::Target;
 
-/// The number of cores of a rank, by kind. A schedule uses all of them.
+/// The number of cores of a rank, by kind. Each of these cores has a role in a schedule.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Cores {
     /// Number of matrix cores (AIC).
@@ -18,14 +18,13 @@ impl Cores {
     /// The maximum number of matrix cores of a die: a target has at most 1,024 vector cores, two for each matrix core.
     pub const MOST_MATRIX: u32 = 512;
 
-    /// The cores of a die with `aic` matrix cores and two vector cores for each. Other parts of the family have 20 matrix
-    /// cores.
+    /// The cores of a die with `aic` matrix cores and two vector cores for each. Some chips of the Ascend family have 20 matrix cores.
     #[must_use]
     pub const fn with_matrix_cores(aic: u32) -> Self {
         Self { aic, aiv: 2 * aic }
     }
 
-    /// The target with these cores, and all other constants unchanged.
+    /// A copy of `target` with these numbers of cores; all other constants are unchanged.
     #[must_use]
     pub fn on(self, target: &Target) -> Target {
         let mut target = target.clone();

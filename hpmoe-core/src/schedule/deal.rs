@@ -7,7 +7,7 @@
 /// item's columns, the same cores then always get the narrow last column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Deal {
-    /// Cores that share the queue.
+    /// Number of cores that share the queue.
     pub cores: u64,
     /// Shift of each round against the previous one, in cores; less than `cores`.
     pub rotation: u64,

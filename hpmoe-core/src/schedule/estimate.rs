@@ -29,15 +29,15 @@ pub use busy::busy;
 /// The estimated latency of a taskflow with its default schedule.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Estimate {
-    /// Latency with evenly distributed tokens, on a rank that stands for all.
+    /// Latency with evenly distributed tokens, on one rank that stands for all ranks.
     pub even: Time,
-    /// Latency of the rank with the most chosen expert, if most tokens go to few experts; `None` if `even` made this replay unnecessary.
+    /// Latency of the rank with the most chosen expert, if most tokens go to few experts; `None` if it was not needed.
     pub uneven: Option<Time>,
 }
 
 /// Estimates the latency of a taskflow's default schedule on a number of ranks, by replaying the queues of one rank, tile by tile and core
-/// by core. `None` if no schedule can have that number of ranks. Uneven tokens are replayed only if `needs_uneven` returns true for the
-/// latency with even tokens.
+/// by core. `None` if the number of ranks is 0 or more than [`MAX_RANKS`]. Uneven tokens are replayed only if `needs_uneven` returns true
+/// for the latency with even tokens.
 ///
 /// An estimate takes milliseconds, a simulation seconds. An estimate divides the rows of an expert into sixteen arrivals, and shares
 /// memories and links less exactly. So it is good for comparing tile sizes, but says little about the latency itself.

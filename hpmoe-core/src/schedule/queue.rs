@@ -24,14 +24,14 @@ impl fmt::Display for CoreKind {
     }
 }
 
-/// Consecutive cores with one kind of work. The tiles of an entry are dealt to the cores that share its queue.
+/// Consecutive cores of one kind that share one kind of work, or one queue.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Role {
     /// Kind of work: `matrix`, `vector` or `communication`.
     pub name: &'static str,
-    /// The kind of its cores.
+    /// The kind of the cores.
     pub kind: CoreKind,
-    /// Number of the first core, among all cores of the kind.
+    /// Number of the first core, among all cores of its kind on the rank.
     pub first: u32,
     /// Number of cores.
     pub count: u32,
@@ -40,19 +40,21 @@ pub struct Role {
 /// All tiles of one phase in one group, on any rank, for one number of ranks.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Entry {
-    /// The phase whose tiles run.
+    /// The phase whose tiles the entry stands for.
     pub phase: PhaseId,
-    /// The local expert (for row tiles and arrivals), the peer's local expert (for sends), or the chunk (for blocks). An expert's number is
-    /// its position in the order in which its rank works on its experts, plus the number of local experts for each earlier chunk.
+    /// The local expert (for row tiles, whole experts and arrivals), the peer's local expert (for sends), or the chunk (for blocks and
+    /// chunks). An expert is given by its position in the order in which its rank works on its experts, plus the number of local experts
+    /// for each earlier chunk.
     pub expert: u32,
-    /// For sends and arrivals, the peer is rank `(rank + peer_offset) mod ranks`; for all other entries, 0.
+    /// For sends and arrivals, the distance to the peer, which is rank `(rank + peer_offset) mod ranks`; for all other entries, 0.
     pub peer_offset: u32,
 }
 
 /// The order in which a rank sends the rows of an expert to its peers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sends {
-    /// Peer by peer: each gets all of its rows before the next one. With dedicated cores, nearer peers have more cores.
+    /// Peer by peer: the cores of a queue put all rows for one peer before rows for the next peer. If sending cores are dedicated to peers,
+    /// nearer peers have more cores.
     PeerAfterPeer,
     /// In turns: each peer gets the rows of one turn, then each peer that has rows left gets another turn; see
     /// [`PairTurns`](hpmoe_kernels::route::PairTurns). Results are put back in the same turns.
@@ -63,8 +65,8 @@ pub enum Sends {
 }
 
 impl Sends {
-    /// Number of rows of a turn; `None` if peers are not served in turns. With turns, phases with [`by_arrival`](PhaseSchedule::by_arrival)
-    /// walk row tiles in the order in which their rows arrive.
+    /// Number of rows of a turn; `None` if peers are not served in turns. In an order with turns, phases with
+    /// [`by_arrival`](PhaseSchedule::by_arrival) walk row tiles in the order in which their rows arrive.
     #[must_use]
     pub const fn turn(self) -> Option<u32> {
         match self {
@@ -79,14 +81,14 @@ impl Sends {
 pub struct Order {
     /// Number of ranks in the group.
     pub ranks: u32,
-    /// Sets of cores that share a queue, each a role of the schedule or a part of one; every core is in exactly one.
+    /// Sets of cores that share a queue, each a role of the schedule or a part of a role. Every core is in exactly one set.
     pub parts: Arena<PartId, Role>,
     /// The queue of each part.
     pub queues: Arena<PartId, Vec<Entry>>,
     /// The order in which each rank sends rows to its peers.
     pub sends: Sends,
-    /// For a kernel that makes its route: the number of entries of each queue before its cores make the route's tables, or wait for
-    /// them. `None` if the host makes the route.
+    /// For a kernel that makes its route: the number of entries of each queue that precede the point at which the queue's cores make the
+    /// route's tables, or wait for them. `None` if the host makes the route.
     pub routed_at: Option<Arena<PartId, u32>>,
 }
 
@@ -95,18 +97,18 @@ pub struct Order {
 pub enum Implied {
     /// Phases that wait for one another lead from the first phase to the second for the same rows.
     Path(Vec<PhaseId>),
-    /// The core that makes a tile of `earlier` makes the same tile of `later` afterwards, and the reader waits for `later`.
+    /// The core that makes a tile of `earlier` makes the same tile of `later` afterwards, and the consumer waits for `later`.
     QueueOrder {
         /// The phase whose signal is dropped.
         earlier: PhaseId,
         /// The phase whose signal stands for both.
         later: PhaseId,
     },
-    /// The core that reads a tile has made it itself in another task; a vector core finishes one task before it starts the next.
+    /// The core that consumes a tile has made the tile itself, in another task. A vector core finishes one task before it starts the next.
     SameCore,
     /// An earlier entry on the same core has already waited for the counter. The wait is dropped, but not the signal.
     AlreadyAwaited {
-        /// The phase that waited.
+        /// The phase that has waited.
         by: PhaseId,
     },
 }
@@ -127,16 +129,16 @@ pub struct PhaseSchedule {
     pub role: RoleId,
     /// Number of rows of tiles that are walked together, column by column; see [`Swizzle`](super::Swizzle).
     pub band: u32,
-    /// Whether row tiles are walked in the order in which their rows arrive, in orders that send [alike](Sends::turn) to all
-    /// peers. Otherwise they are walked starting with the rank's own rows.
+    /// Whether row tiles are walked in the order in which their rows arrive, in orders with turns ([`Sends::turn`]). In all other orders,
+    /// and if this is false, they are walked rank by rank, starting with the rank's own rows.
     pub by_arrival: bool,
     /// Number of cores by which each round shifts the assignment of tiles; see [`Deal`](super::Deal).
     pub rotation: u32,
-    /// Tiles that precede the phase's own in the numbering that deals tiles to cores: all items of each space, times the
-    /// given number of columns. Without them, all phases with few tiles would run on the first cores.
+    /// Tiles that precede the phase's own in the numbering that deals tiles to cores. For each pair, these are all items of the space,
+    /// times the number of columns. Without preceding tiles, all phases with few tiles would run on the first cores.
     pub preceding: Vec<(SpaceId, u32)>,
-    /// Whether the phase is walked together with the previous phase: in every queue, its entry of a group follows that of
-    /// the previous phase, and a core makes a tile of the previous phase and then the same tile of this one.
+    /// Whether the phase is walked together with the previous phase. In every queue, the phase's entry of a group directly follows the
+    /// previous phase's entry of that group. A core makes a tile of the previous phase and then the same tile of this phase.
     pub joins_previous: bool,
     /// Whether the right operand of a tile's product (weights that no phase writes) is read before the tile begins, while the core ends
     /// the previous tile and while it waits.
@@ -156,17 +158,18 @@ pub struct Schedule {
     pub aiv: u32,
     /// The order in which each rank works on its experts.
     pub expert_orders: ExpertOrders,
-    /// Sets of cores with one kind of work; every core is in exactly one.
+    /// Sets of cores with one kind of work. Every core is in exactly one set.
     pub roles: Arena<RoleId, Role>,
     /// The schedule of each phase.
     pub phases: Arena<PhaseId, PhaseSchedule>,
-    /// Dependencies without a wait of their own.
+    /// The dependencies without a wait of their own, with the reasons.
     pub elided: Vec<Elision>,
-    /// The wait for complete ids before the kernel makes its route, if phases of the kernel write them.
+    /// The wait for complete ids before the kernel makes its route; `None` if the host makes the route, or if no phase writes the ids.
     pub routed_after: Option<Wait>,
-    /// One order for each number of ranks that divides the experts, up to 256, or that the build names; ascending.
+    /// One order for each number of ranks up to 256 that divides the experts or that the build names, ascending.
     pub orders: Vec<Order>,
-    /// The orders of launches with more than one chunk, if launches choose the number.
+    /// The orders of launches with more than one chunk, by the number of chunks, ascending. Empty unless launches choose the number of
+    /// chunks.
     pub chosen: Vec<ChunkedOrders>,
 }
 
@@ -180,7 +183,8 @@ pub struct ChunkedOrders {
 }
 
 impl Schedule {
-    /// Each number of chunks above 1 that launches can choose, with the schedule of such launches. Empty if launches don't choose.
+    /// Each number of chunks above 1 that launches can choose, with the schedule of launches with this number of chunks. Empty if launches
+    /// don't choose.
     pub fn in_chunks(&self) -> impl Iterator<Item = (usize, Self)> + '_ {
         let of = |ChunkedOrders { chunks, orders }: &ChunkedOrders| {
             (*chunks, Self { orders: orders.clone(), chosen: Vec::new(), ..self.clone() })
@@ -188,17 +192,17 @@ impl Schedule {
         self.chosen.iter().map(of)
     }
 
-    /// All waits, phase by phase, followed by the route's.
+    /// The waits of all phases, phase by phase, followed by the route's wait for ids if there is one.
     pub fn waits(&self) -> impl Iterator<Item = &Wait> {
         self.phases.iter().flat_map(|(_, phase)| &phase.waits).chain(&self.routed_after)
     }
 
-    /// All signals, phase by phase.
+    /// The signals of all phases, phase by phase.
     pub fn signals(&self) -> impl Iterator<Item = &Signal> {
         self.phases.iter().flat_map(|(_, phase)| &phase.signals)
     }
 
-    /// The order for a number of ranks; `None` if there is none.
+    /// The order for a number of ranks; `None` if the schedule has none.
     #[must_use]
     pub fn order(&self, ranks: u32) -> Option<&Order> {
         self.orders.iter().find(|order| order.ranks == ranks)

@@ -14,19 +14,19 @@ pub(crate) fn peer_step(ranks: u32, entry: Entry, next: Entry) -> Option<u32> {
     (step > 0 && (step == 1 || step == ranks - 1)).then_some(step)
 }
 
-/// The reason for which a core visits an entry of its queue.
+/// The reason why a core visits an entry of its queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Comes {
-    /// The core reads this entry, whether or not it has a tile there.
+    /// The core reads the entry, whether or not it has a tile in the entry.
     Always,
-    /// The core reads the range that starts with this entry, and then looks for its tiles in it.
+    /// The core reads the range that starts with the entry, and then looks for its tiles in the range.
     First,
-    /// The core visits this entry of a range only if it has a tile there.
+    /// The entry is a later one of a range. The core visits it only if it has a tile in the entry.
     ToTiles,
 }
 
 impl Comes {
-    /// Number of entries that the core reads for this visit.
+    /// Number of entries that the core reads for this visit. `has_tile` says whether the core has a tile in the entry.
     #[must_use]
     pub const fn read(self, has_tile: bool) -> u32 {
         match self {
@@ -37,7 +37,7 @@ impl Comes {
     }
 }
 
-/// Entries that differ only in the peer. Each is listed together with the entries that are walked with it.
+/// Entries that differ only in the peer. Each entry is listed together with the entries that join it.
 pub type Range<'a> = Vec<&'a [Entry]>;
 
 impl Schedule {
@@ -50,7 +50,8 @@ impl Schedule {
         [unrouted, routed].map(|entries| self.ranges(graph, order.ranks, entries))
     }
 
-    /// A part's queue in the order in which cores walk it: entries that are walked together, each with the reason for the visit.
+    /// A part's queue in the order in which cores walk it. Each item is an entry with the entries that join it, and the reason why a core
+    /// visits them.
     pub fn walks_of_ranges<'a>(
         &'a self,
         graph: &TaskGraph,

@@ -52,7 +52,8 @@ fn cube_product(plan: &Plan) -> Option<&Product> {
     }
 }
 
-/// The right operand of the first product of a phase's tiles: number of the parameter, and its tensor.
+/// The right operand of the first product that a phase's tiles compute: the number of its parameter, and its tensor. `None` if the phase's
+/// task is not a product, or has an external operator.
 #[must_use]
 pub fn right_operand(checked: &CheckedGraph, phase: PhaseId) -> Option<(usize, TensorId)> {
     let phase = &checked.graph().phases[phase];

@@ -28,7 +28,7 @@ const RANKS: RangeInclusive<u32> = 1..=MAX_RANKS;
 /// Makes the schedule of a graph, with the default choices, for dies like those of an Ascend A3 with the given cores.
 ///
 /// For every number of ranks in [`rank_counts`], the schedule divides the work among cores and orders it. The heuristics always give the
-/// same schedule for the same graph. [`validate`](crate::validate::validate) decides whether a schedule is right.
+/// same schedule for the same graph and cores. [`validate`](crate::validate::validate) decides whether a schedule is right.
 #[must_use]
 pub fn schedule(checked: &CheckedGraph, cores: Cores) -> Schedule {
     schedule_for(checked, &cores.on(&Target::ascend_a3()))
@@ -120,7 +120,8 @@ fn phases(
     phases
 }
 
-/// The numbers of ranks that schedules are made for, ascending: all that divide the experts, and all that the build names.
+/// The numbers of ranks that schedules are made for, ascending: all from 1 to [`MAX_RANKS`] that divide the experts or that the build
+/// names.
 #[must_use]
 pub fn rank_counts(graph: &TaskGraph) -> Vec<u32> {
     let named = |ranks: &u32| graph.named_ranks.contains(ranks);

@@ -14,7 +14,7 @@ pub struct Swizzle {
 }
 
 impl Swizzle {
-    /// Number of tiles.
+    /// Number of tiles of the entry.
     #[must_use]
     pub const fn tiles(self) -> u64 {
         self.items * self.columns

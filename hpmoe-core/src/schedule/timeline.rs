@@ -9,14 +9,14 @@ use crate::ids::{Arena, PartId};
 use crate::target::Target;
 use crate::units::Nanos;
 
-/// A modelled run of an entry on all cores that share its queue.
+/// The run of one entry, modelled or simulated, on all cores that share its queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Bar {
     /// The entry that runs.
     pub entry: Entry,
-    /// Start of its first tile.
+    /// Time at which the entry's first tile starts.
     pub start: Nanos,
-    /// End of its last tile.
+    /// Time at which the entry's last tile ends.
     pub end: Nanos,
 }
 
@@ -25,31 +25,31 @@ pub struct Bar {
 pub struct StepBar {
     /// The kind of step.
     pub kind: StepKind,
-    /// Time at which the first core starts it.
+    /// Time at which the first core starts the step.
     pub start: Nanos,
-    /// Time at which the last core ends it.
+    /// Time at which the last core ends the step.
     pub end: Nanos,
 }
 
-/// The kind of a step outside entries.
+/// The kind of a step outside the entries of a queue.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum StepKind {
     /// The launch, until cores arrive at their first step.
     Launch,
-    /// The making of the route's tables.
+    /// The time in which the route's tables are made.
     Tables,
-    /// The wait of matrix cores for these tables.
+    /// The time for which matrix cores wait for the route's tables.
     AwaitsTables,
 }
 
 /// The timeline of one rank: either modelled with evenly distributed tokens, or simulated. It is never a measurement.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Timeline {
-    /// The runs of each part, in the order of its queue.
+    /// The runs of each part's entries, in the order of its queue. A simulated run leaves out entries without tiles.
     pub lanes: Arena<PartId, Vec<Bar>>,
     /// The steps of each part outside its queue; empty for a modelled run.
     pub steps: Arena<PartId, Vec<StepBar>>,
-    /// Time at which the last entry ends.
+    /// Time at which the last entry of the rank ends or, in a simulated run, at which the launch ends on all ranks.
     pub end: Nanos,
 }
 

@@ -49,8 +49,8 @@ fn rows_alike(graph: &TaskGraph) -> usize {
 }
 
 impl Order {
-    /// Number of rows of a turn, if the entries of a phase take turns, each with the rows of one peer. `None` if all tiles of an entry are
-    /// made at once.
+    /// Number of rows of a turn, if the entries of a phase take turns, each with the rows of one peer. `None` if all tiles of one entry are
+    /// made before those of the next.
     #[must_use]
     pub fn turn(&self, graph: &TaskGraph, phase: PhaseId) -> Option<u32> {
         let phase = &graph.phases[phase];
@@ -61,15 +61,15 @@ impl Order {
 }
 
 impl Schedule {
-    /// For a phase that walks row tiles in the order in which their rows arrive, the number of rows of the turns in which ranks send them;
-    /// `None` for other phases, or without turns.
+    /// The number of rows of the turns in which ranks send the rows of a phase that walks row tiles as their rows arrive. `None` for other
+    /// phases, and if the order has no turns.
     #[must_use]
     pub fn arrival_turn(&self, order: &Order, phase: PhaseId) -> Option<u32> {
         order.sends.turn().filter(|_| self.phases[phase].by_arrival)
     }
 
-    /// A queue in the order in which cores walk it. A range holds either entries that are walked together or, if consecutive peers take
-    /// turns, the entries of all of these peers.
+    /// Splits a queue into runs, which cores walk one after another. A run is one entry with the entries that join it or, if consecutive
+    /// peers take turns, all such entries of these peers.
     pub fn runs<'a>(&'a self, graph: &TaskGraph, order: &Order, queue: &'a [Entry]) -> Vec<Range<'a>> {
         let in_turn = |range: &Range<'_>| order.turn(graph, range[0][0].phase).is_some();
         let runs = |range: Range<'a>| match in_turn(&range) {

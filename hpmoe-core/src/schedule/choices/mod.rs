@@ -10,7 +10,7 @@ pub use list::{CHOICES, Choice};
 use std::fmt;
 
 impl Choices {
-    /// Values by key, as [`set`](Self::set) reads them, without values that equal the default.
+    /// The key and the value of each choice that differs from the default, as [`set`](Self::set) reads them.
     pub fn named(&self) -> impl Iterator<Item = (&'static str, String)> + '_ {
         let default = Self::default();
         let all = CHOICES.iter().map(move |choice| (choice.key, choice.value(self), choice.value(&default)));
@@ -21,7 +21,8 @@ impl Choices {
     ///
     /// # Errors
     ///
-    /// A sentence that lists the choices, or the values that the choice can have.
+    /// If no choice has this key, a sentence that lists all keys. If the choice can't have the value, a sentence that says which values it
+    /// can have.
     pub fn set(&mut self, key: &str, value: &str) -> Result<(), String> {
         let choice = CHOICES.iter().find(|choice| choice.key == key).ok_or_else(|| {
             let known = CHOICES.map(|choice| choice.key).join("`, `");
@@ -34,7 +35,7 @@ impl Choices {
     ///
     /// # Errors
     ///
-    /// A sentence that names the part that is not a choice.
+    /// A sentence about the first part that is not `key=value`, or that [`set`](Self::set) refuses.
     pub fn read(text: &str) -> Result<Self, String> {
         let mut choices = Self::default();
         for part in text.split_whitespace() {

@@ -11,9 +11,10 @@ use crate::time::Time;
 use hpmoe_kernels::op::TaskKind;
 use std::collections::HashMap;
 
-/// The time for which the busier kind of core has work, on the rank that [`estimate`](super::estimate) replays. It needs no replay, and
-/// computing it takes the same time for any number of tiles. For schedules with many small tiles, which leave no core idle, it approximates
-/// the latency; for all others, it is too low. `None` if no schedule can have that number of ranks.
+/// The time for which the busier kind of core has work on the rank that [`estimate`](super::estimate) replays, averaged over the cores,
+/// plus the time to launch the kernel. It needs no replay, and computing it takes the same time for any number of tiles. For schedules with
+/// many small tiles, which leave no core idle, it approximates the latency; for all others, it is too low. `None` if the number of ranks is
+/// 0 or more than [`MAX_RANKS`].
 #[must_use]
 pub fn busy(checked: &CheckedGraph, target: &Target, ranks: u32) -> Option<Estimate> {
     if ranks == 0 || ranks > MAX_RANKS {
