@@ -13,9 +13,9 @@ pub const ABI: u32 = hpmoe_kernels::abi::HPMOE_ABI;
 /// Names of everything that belongs to one taskflow of one package.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Artifact {
-    /// The symbol of the compiled kernel, which is also the name of its library.
+    /// The symbol of the compiled kernel, which is also the name of the kernel's library.
     pub symbol: String,
-    /// The stem of its files below [`FOLDER`](hpmoe_expansion::expansion::FOLDER): `{stem}.rs`, `{stem}.cpp` and so on.
+    /// The stem of the taskflow's files below [`FOLDER`](hpmoe_expansion::expansion::FOLDER): `{stem}.rs`, `{stem}.cpp` and so on.
     pub stem: String,
 }
 
@@ -55,7 +55,7 @@ pub fn plain(name: &str) -> String {
 /// The settings with which a module is built, except for its constants and numbers of ranks.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Resolved {
-    /// The fingerprint of the target that its schedules are made for, in hexadecimal digits.
+    /// The fingerprint of the target that the module's schedules are made for, in hexadecimal digits.
     pub target: String,
     /// The choices that differ from the default, as text, by taskflow.
     pub choices: ByName<String>,

@@ -73,7 +73,7 @@ pub struct BuiltKernel<'a> {
     pub set: &'a Overrides,
     /// The sizes that the build has chosen for open tile sizes.
     pub open: &'a NamedSizes,
-    /// The module after the front end, with these constants.
+    /// The module after the front end, with the constants `set` and the sizes `open`.
     pub front: &'a Front,
 }
 

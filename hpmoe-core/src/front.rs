@@ -25,7 +25,7 @@ pub struct Front {
 }
 
 impl Front {
-    /// Adds schedules for these numbers of ranks.
+    /// Adds numbers of ranks that schedules will be made for, besides those that divide the experts.
     #[must_use]
     pub fn for_ranks(mut self, ranks: &[u32]) -> Self {
         self.flows.iter_mut().for_each(|flow| flow.name_ranks(ranks));

@@ -1,15 +1,16 @@
 //! The compiler: from the tokens of a kernel module to a validated schedule and one AscendC kernel. It does no I/O.
 //!
-//! `front.rs` and `compile.rs` are the order of the stages. Modules import only modules below them:
+//! `front.rs` and `compile.rs` show the stages in their order. Each module imports only modules that come after it in this table:
 //!
-//! | layer | modules |
+//! | layer | modules, from top to bottom |
 //! |---|---|
-//! | faces | `sizes` (open tile sizes), `fixed_sizes`, `compile`, `program`, `report`, `expansion` (the macro's view of a module), `fixture` (tests) |
-//! | stages | `emit`, above `validate`, above `schedule`, above `analyze`, above `plan`, above `lower`, above `syntax` |
-//! | machine | `tuned`, `cost`, `target` |
+//! | faces | `fixture` (tests), `fixed_sizes`, `sizes` (open tile sizes), `tuned`, `compile`, `program`, `report` |
+//! | back end | `emit`, `validate`, `schedule` |
+//! | machine | `cost`, `target` |
+//! | front end | `expansion` (the macro's view of a module), `unused`, `front`, `analyze`, `plan`, `lower`, `syntax` |
 //! | findings | `finding`: faults as data, and their words |
-//! | data | `graph` |
-//! | vocabulary | `artifacts`, `collections`, `constant`, `divisor`, `ids`, `memory`, `names`, `random`, `time`, `units` |
+//! | data | `artifacts`, `graph` |
+//! | vocabulary | `constant`, `collections`, `time`, `divisor`, `random`, `memory`, `ids`, `units`, `names` |
 
 #![forbid(unsafe_code)]
 

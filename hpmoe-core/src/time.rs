@@ -4,21 +4,21 @@ use std::fmt;
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Mul, Sub};
 
-/// Picoseconds: a moment after the launch, or a duration.
+/// A number of picoseconds: a moment after the beginning of a launch, or a duration.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Time(pub u64);
 
 impl Time {
-    /// The moment of the launch, or no duration.
+    /// The beginning of the launch, or an empty duration.
     pub const ZERO: Self = Self(0);
 
-    /// The picosecond that is nearest to a number of nanoseconds.
+    /// A number of nanoseconds, rounded to picoseconds; zero if it is negative.
     #[must_use]
     pub fn from_ns(ns: f64) -> Self {
         Self((ns * 1e3).round() as u64)
     }
 
-    /// The picosecond that is nearest to a number of microseconds.
+    /// A number of microseconds, rounded to picoseconds; zero if it is negative.
     #[must_use]
     pub fn from_us(us: f64) -> Self {
         Self((us * 1e6).round() as u64)

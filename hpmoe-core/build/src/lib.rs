@@ -91,7 +91,7 @@ pub fn kernels<P: Into<PathBuf>>(files: impl IntoIterator<Item = P>) -> Kernels 
     }
 }
 
-/// Kernels of a package that are built with the same settings, and those that [`and`](Self::and) adds with their own settings.
+/// Kernels of a package that are built with the same settings, and kernels that [`and`](Kernels::and) adds with their own settings.
 #[derive(Clone, Debug)]
 #[must_use = "kernels are built by `.build()`"]
 pub struct Kernels {

@@ -12,7 +12,7 @@ use crate::ids::{Arena, Id as _, ValueId};
 use hpmoe_kernels::op::{self, Device, ElementType, More, Shape, Sizes, Slot, VectorCall, Waits};
 
 impl VectorProgram {
-    /// Flattens the body of a vector task.
+    /// Translates the body of a vector task to vector calls on buffers.
     #[must_use]
     pub fn new(task: &Task) -> Self {
         flatten(task)

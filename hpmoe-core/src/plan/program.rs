@@ -69,17 +69,17 @@ pub enum Instruction {
     Narrow,
     /// Copies f32 without a conversion.
     Copy,
-    /// `Name(dst, a, b, count)`.
+    /// The vector instruction with this name, on two operands: `Name(dst, a, b, count)`.
     Binary(&'static str),
-    /// `Name(dst, a, scalar, count)`.
+    /// The vector instruction with this name, on an operand and this number: `Name(dst, a, scalar, count)`.
     Scalar(&'static str, f32),
-    /// `Name(dst, a, count)`.
+    /// The vector instruction with this name, on one operand: `Name(dst, a, count)`.
     Unary(&'static str),
-    /// `Cast(dst, a, RoundMode::mode, count)`, from f32 to f32.
+    /// Rounds f32 to whole numbers in f32, in the mode with this name: `Cast(dst, a, RoundMode::mode, count)`.
     Whole(&'static str),
-    /// `Duplicate(dst, scalar, count)`.
+    /// Sets all elements to this number: `Duplicate(dst, scalar, count)`.
     Fill(f32),
-    /// `hpmoe::name(dst, operands…, scratch…, count)`.
+    /// The function of the device library with this name: `hpmoe::name(dst, operands…, scratch…, count)`.
     Library(&'static str),
     /// Broadcasts one row or one column to the size of the result.
     Spread(Spread),

@@ -25,7 +25,7 @@ fn can_read_ahead(checked: &CheckedGraph, phase: PhaseId) -> bool {
     })
 }
 
-/// The bytes that a tile of a phase could read before it begins, regardless of the schedule; zero if the phase can't read ahead.
+/// The bytes that a tile of a phase could read before the tile begins, whatever the schedule says; zero if the phase can't read ahead.
 #[must_use]
 pub fn most_ahead_of(checked: &CheckedGraph, phase: PhaseId, work: &Work) -> Ahead {
     let plan = &checked.plans()[checked.graph().phases[phase].task];
@@ -33,7 +33,7 @@ pub fn most_ahead_of(checked: &CheckedGraph, phase: PhaseId, work: &Work) -> Ahe
     product.map_or_else(Ahead::default, |product| Ahead::new(work, product))
 }
 
-/// The bytes that a tile of a phase can read before it begins; zero if the phase doesn't read ahead.
+/// The bytes that a tile of a phase reads before the tile begins, if there is time; zero if the schedule doesn't let the phase read ahead.
 #[must_use]
 pub fn ahead_of(checked: &CheckedGraph, schedule: &Schedule, phase: PhaseId, work: &Work) -> Ahead {
     let plan = &checked.plans()[checked.graph().phases[phase].task];

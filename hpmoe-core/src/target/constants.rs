@@ -71,18 +71,18 @@ target! {
     }
     /// The matrix unit of a matrix core.
     cube: Cube {
-        /// FLOP per cycle in bf16.
+        /// FLOP per cycle of one matrix core in bf16.
         bf16_flop_per_cycle: u32 = Count,
-        /// Operations per cycle in int8.
+        /// Operations per cycle of one matrix core in int8.
         int8_op_per_cycle: u32 = Count,
         /// Share of the peak in int8 that a product reaches.
         int8_efficiency: f64 = Share,
     }
     /// A vector core.
     vector: Vector {
-        /// Bytes that its vector unit processes per cycle.
+        /// Bytes that the core's vector unit processes per cycle.
         bytes_per_cycle: f64 = Rate,
-        /// Elementwise work with its copies: bytes read and written, GB/s.
+        /// Rate at which the core reads and writes bytes in elementwise work, including the copies to and from UB, GB/s.
         elementwise_gb_per_s: f64 = Rate,
     }
     /// Memories of a die.
@@ -97,9 +97,9 @@ target! {
         l0b_kib: u32 = Count,
         /// L0C of a matrix core, KiB.
         l0c_kib: u32 = Count,
-        /// L2 of the die, MiB.
+        /// Size of the die's L2, MiB.
         l2_mib: u32 = Count,
-        /// HBM of the die, reads and writes together, GB/s.
+        /// Bandwidth of the die's HBM, reads and writes together, GB/s.
         hbm_gb_per_s: f64 = Rate,
         /// Bytes per cycle that one matrix core reads from HBM.
         hbm_bytes_per_cycle_core: f64 = Rate,
@@ -144,9 +144,9 @@ target! {
         /// Time in which a core reads an entry of its queue and the entry's tables, even if it has no tile there, ns. For an entry of
         /// several peers, also the time to find each further peer with a tile.
         entry_ns: f64 = Nanoseconds,
-        /// Time of each further wait of a task that is already over when the core checks it, ns.
+        /// Time to check each wait of a task after the first one, if the wait is already over, ns.
         wait_ns: f64 = Nanoseconds,
-        /// Time from a signal of a task to its next one, ns.
+        /// Time between two consecutive signals of one task, ns.
         signal_ns: f64 = Nanoseconds,
         /// Time from the end of a put's waits until its first bytes leave the core, ns.
         put_start_ns: f64 = Nanoseconds,
@@ -162,9 +162,9 @@ target! {
     }
     /// Costs of the original system in addition to the work.
     original: Original {
-        /// Interval at which a waiting matrix core reads its counter, µs.
+        /// Interval at which a waiting matrix core reads the counter that it waits for, µs.
         poll_aic_us: f64 = Microseconds,
-        /// Interval at which a waiting vector core reads its counter, µs.
+        /// Interval at which a waiting vector core reads the counter that it waits for, µs.
         poll_aiv_us: f64 = Microseconds,
         /// Time of a task without rows, µs.
         empty_task_us: f64 = Microseconds,
@@ -175,11 +175,11 @@ target! {
     }
     /// The only constants that are fitted to published latencies.
     fitted: Fitted {
-        /// Share of the cube's peak in a fused kernel.
+        /// Share of the cube's peak that products reach in a fused kernel.
         gemm_fused_efficiency: f64 = Share,
-        /// Share of the cube's peak in a grouped product of its own.
+        /// Share of the cube's peak that a grouped product reaches in a kernel of its own.
         gemm_operator_efficiency: f64 = Share,
-        /// Share of the link in a collective all-to-all.
+        /// Share of the link's bandwidth that a collective all-to-all reaches.
         collective_efficiency: f64 = Share,
     }
 }
