@@ -38,7 +38,7 @@ pub fn back(
 ///
 /// # Errors
 ///
-/// As for [`back`].
+/// All errors of [`back`].
 pub fn scheduled(checked: &CheckedGraph, target: &Target, choices: &Choices) -> Result<ValidSchedule, String> {
     unplaced(checked)?;
     validate(checked, schedule_with(checked, target, choices)).map_err(|violations| refused(checked, &violations))

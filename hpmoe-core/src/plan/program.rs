@@ -63,9 +63,9 @@ pub struct Buffer {
 /// The instruction of a vector call.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Instruction {
-    /// Converts to f32, exactly.
+    /// Converts the type of the read buffer to f32, exactly.
     Widen,
-    /// Converts from f32, to nearest, ties to even.
+    /// Converts f32 to the type of the written buffer, rounding to nearest, ties to even.
     Narrow,
     /// Copies f32 without a conversion.
     Copy,

@@ -54,7 +54,7 @@ pub struct Entry {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sends {
     /// Peer by peer: the cores of a queue put all rows for one peer before rows for the next peer. If sending cores are dedicated to peers,
-    /// nearer peers have more cores.
+    /// nearer peers may have more cores.
     PeerAfterPeer,
     /// In turns: each peer gets the rows of one turn, then each peer that has rows left gets another turn; see
     /// [`PairTurns`](hpmoe_kernels::route::PairTurns). Results are put back in the same turns.

@@ -15,9 +15,9 @@ const DESCRIPTOR: u64 = 64;
 pub struct Footprint {
     /// Maximum number of rows that the rank may receive in each chunk.
     pub rows: u64,
-    /// Number of counters in one set.
+    /// Number of counters in one of the two sets, which launches use alternately.
     pub counters: u64,
-    /// Bytes of both sets of counters.
+    /// Bytes of both sets of counters together.
     pub counter_bytes: Bytes,
     /// Bytes of the tensors in the rank's workspace.
     pub workspace: Bytes,

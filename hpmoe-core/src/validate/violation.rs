@@ -94,7 +94,7 @@ pub enum Violation {
         /// The tensor that contains the element.
         tensor: TensorId,
     },
-    /// The schedule does not keep a dependency.
+    /// Nothing in the schedule makes the second phase of a dependency wait for the first one.
     Uncovered {
         /// Number of the dependency in the checked graph.
         dependency: usize,

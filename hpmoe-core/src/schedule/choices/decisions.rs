@@ -35,9 +35,9 @@ pub struct Choices {
     /// must wait for nothing that the earlier phase doesn't wait for.
     pub join: bool,
     /// Whether a rank orders its experts by their rows at run time, rather than by number: first the expert with the fewest rows (at least
-    /// one), then the others from the most rows down. If `lightest_first` is set or computed, `mixed` order applies below that number of
-    /// ranks: two light experts follow each heavy one. Experts run by number in any case if tokens are sent once, or if the kernel makes
-    /// its route and a rank has 64 experts or more.
+    /// one), then the others from the most rows down. If `lightest_first` gives a number of ranks, two light experts follow each heavy
+    /// expert on fewer ranks. Whatever the choice, experts run by number if tokens are sent once, or if the kernel makes its route and
+    /// `lightest_first` gives no number, on ranks with 64 experts or more.
     pub by_load: bool,
     /// With `by_load`: the smallest number of ranks on which experts run from the fewest rows to the most. `None`: never, except in kernels
     /// with a phase that needs all rows of an expert at once. In these kernels, it is two if the group has at most eight experts.
