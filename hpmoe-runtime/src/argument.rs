@@ -134,7 +134,7 @@ pub struct RawTensor {
     pub columns: usize,
     /// The kind of the rows.
     pub kind: RowKind,
-    /// Whether the launch may write it.
+    /// Whether the launch may write the tensor.
     pub writable: bool,
 }
 
@@ -148,7 +148,8 @@ pub struct RawPart {
 }
 
 impl RawPart {
-    /// Alignment of a part: one line of the scalar cache. A launch refuses a part with a smaller alignment.
+    /// Alignment of a part in bytes: one line of the scalar cache. A launch refuses a part that starts at any other address than a multiple
+    /// of 64.
     pub const ALIGNMENT: usize = 64;
 }
 
@@ -164,8 +165,9 @@ pub trait TensorArgument: sealed::Sealed {
     #[doc(hidden)]
     fn argument<'a>(&'a self, name: &'static str, writable: bool) -> Argument<'a>;
 
-    /// A new tensor with the rows of `argument` and unspecified contents. `route` is `None` if the kernel makes its
-    /// own.
+    /// A new tensor with unspecified contents for a copy of `argument`. It has as many rows as `argument`; received, once-sent and slot
+    /// rows are as many as `route` needs. `route` is `None` if the kernel makes its own; a tensor of received rows then has as many rows on
+    /// every rank as the largest part of `argument`.
     #[doc(hidden)]
     fn like(argument: &Argument<'_>, route: Option<&Route>) -> Self;
 }

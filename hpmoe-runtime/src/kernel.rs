@@ -48,7 +48,7 @@ impl DeviceCode {
         self.symbol
     }
 
-    /// The linked object: an ELF file with code for matrix cores and for vector cores, at any alignment.
+    /// The linked object: the bytes of an ELF file with code for matrix cores and for vector cores. They may start at any address.
     #[must_use]
     pub const fn object(&self) -> &'static [u8] {
         self.object

@@ -35,7 +35,7 @@ impl ReferenceCall<'_> {
         self.route.expect("the taskflow takes a route")
     }
 
-    /// A copy of the call's tensor number `number`.
+    /// A copy of tensor argument number `number` of the call, counted from 0.
     #[must_use]
     pub fn tensor<X: TensorArgument>(&self, number: usize) -> X {
         let from = &self.arguments[number];
@@ -44,7 +44,7 @@ impl ReferenceCall<'_> {
         tensor
     }
 
-    /// Writes `tensor` back to tensor number `number` of the call.
+    /// Copies `tensor` back to tensor argument number `number` of the call, counted from 0.
     pub fn give_back<X: TensorArgument>(&self, number: usize, tensor: &X) {
         let to = &self.arguments[number];
         assert!(to.writable, "`{}` was passed for reading", to.name);
@@ -74,7 +74,7 @@ impl Group {
     ///
     /// # Errors
     ///
-    /// As [`launch`](Self::launch) if an argument does not fit, or if the ranks are processes.
+    /// If an argument does not fit (as for [`launch`](Self::launch)) or is in the memory of NPUs, or if the ranks are processes.
     pub fn reference(
         &self,
         kernel: &CompiledKernel,

@@ -14,7 +14,7 @@ impl Streams {
     ///
     /// # Safety
     ///
-    /// Each handle is a stream of the rank's NPU. The stream lives until all launches that use it have been waited for.
+    /// Each handle is a stream of the rank's NPU. The stream lives until all launches that were enqueued with it have been waited for.
     #[expect(unsafe_code, reason = "handles that Rust does not know")]
     #[must_use]
     pub unsafe fn from_raw(streams: &PerRank<*mut c_void>) -> Self {

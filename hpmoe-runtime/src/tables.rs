@@ -25,12 +25,13 @@ pub struct KernelTables {
     pub tokens: usize,
     /// Number of chunks that each rank's tokens are divided into; at least 1.
     pub chunks: usize,
-    /// Whether puts to slots look up the (token, k) of received rows in a table, because no put sends it along.
+    /// Whether puts back to slots look up each received row's (token, k) in a table. They do if no put sends the (token, k) along with the
+    /// rows.
     pub origins: bool,
     /// The route that the kernel makes; `None` if the host makes it.
     pub route: Option<RouteTable>,
-    /// Label of a task that reads all rows of slots, including rows of empty slots. If there is one, no slot may be
-    /// empty.
+    /// Label of a task that reads all rows of slots, including rows of empty slots; `None` if there is no such task. If there is one, no
+    /// slot may be empty.
     pub whole_slots: Option<&'static str>,
     /// Number of matrix cores per rank that the schedule is for.
     pub aic: u32,
@@ -55,8 +56,8 @@ pub struct KernelTables {
     /// One schedule for each number of ranks up to 256 that divides `experts`, and for each number that the build
     /// script adds, in ascending order.
     pub schedules: &'static [ScheduleTable],
-    /// If launches choose the number of chunks: the schedules for each number of chunks above 1, ascending. `chunks` is then 1, and
-    /// `schedules` are those for one chunk. Otherwise empty.
+    /// The schedules for each number of chunks above 1, in ascending order, if launches choose the number of chunks; otherwise empty. If
+    /// launches choose, `chunks` is 1, and `schedules` are those for one chunk.
     pub chosen: &'static [ChunkedSchedules],
 }
 
@@ -138,24 +139,24 @@ pub struct RouteTable {
     /// Number of the tensor that the route is made from: ids (an argument, or a tensor that the kernel writes) or a
     /// kept route.
     pub ids: usize,
-    /// Whether the route was kept by another launch.
+    /// Whether `ids` is a route that an earlier launch kept, rather than ids.
     pub kept: bool,
     /// Number of expert groups if routing is group-limited (every token picks the same number of experts from each group);
     /// `None` otherwise.
     pub groups: Option<usize>,
-    /// Number of the argument that the kernel stores its route in, for other launches.
+    /// Number of the tensor (an argument) that the kernel stores its route in, for later launches; `None` if it keeps no route.
     pub keeps: Option<usize>,
-    /// Number of an argument with one row per token.
+    /// Number of a tensor (an argument) with one row per token, from which a launch learns each rank's number of tokens.
     pub tokens: usize,
     /// Number of phases that run before the route is ready, because they use none of its tables.
     pub before: u32,
     /// The counter that shows that all ids are written; `None` if the caller writes them.
     pub ready: Option<ReadyTable>,
-    /// Number of the counter array whose single counter counts the vector cores that have finished their tables.
+    /// Number of the counter array of the route, whose single counter counts the vector cores that have finished their part of the tables.
     pub made: u32,
     /// The source text of the call that makes the route.
     pub source: &'static str,
-    /// Line of that call in the kernel's file.
+    /// Line of the call that makes the route, in the kernel's file.
     pub line: u32,
 }
 
@@ -223,9 +224,9 @@ impl TensorTable {
 pub struct ExternalTable {
     /// Label of the task, unique among the tasks of the kernel.
     pub task: &'static str,
-    /// The file of that function, relative to the package.
+    /// The file of the C++ function that implements the task, relative to the kernel's package.
     pub file: &'static str,
-    /// Whether host runs use the task's body instead.
+    /// Whether the C++ function runs on devices only; host runs then use the task's body instead.
     pub device_only: bool,
 }
 
@@ -233,7 +234,7 @@ pub struct ExternalTable {
 /// of the tile.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct ToleranceTable {
-    /// Name of the taskflow's parameter.
+    /// Name of the result: a tensor parameter of the taskflow.
     pub tensor: &'static str,
     /// The tolerance of host runs.
     pub host: f32,
@@ -244,9 +245,9 @@ pub struct ToleranceTable {
 /// An array of readiness counters.
 #[derive(Clone, Copy, Debug)]
 pub struct CounterTable {
-    /// Name of the tensor that the counters stand for, and the number of rows that each counter covers.
+    /// Data that each counter stands for, in words: the tensor's name and the counter's part of the tensor, as in `g, row tiles of 128`.
     pub name: &'static str,
-    /// Number of counters in the array, as a function of the launch.
+    /// The parts that have a counter each, from which a launch computes the number of counters in the array.
     pub grid: Grid,
 }
 
@@ -259,11 +260,12 @@ pub struct PhaseTable {
     pub name: &'static str,
     /// The source text of the call.
     pub source: &'static str,
-    /// Line in `file`.
+    /// Line of the call in the kernel's file.
     pub line: u32,
-    /// Number of the call's space.
+    /// Number of the call's space: its index in [`KernelTables::spaces`].
     pub space: u32,
-    /// The (space, columns) pairs whose sum of items times columns is the phase's first number in the numbering that deals tiles to cores.
+    /// Tiles that precede the phase's own in the numbering that deals tiles to cores, as (space, columns) pairs. The phase's first tile has
+    /// as its number the sum over all pairs of the space's number of items times `columns`.
     pub starts: &'static [(u32, u32)],
 }
 
@@ -272,7 +274,7 @@ pub struct PhaseTable {
 pub struct ScheduleTable {
     /// Number of ranks in the group.
     pub ranks: u32,
-    /// The range of each core's descriptors, as `(first, count)`, matrix cores first.
+    /// The range of each core's descriptors in `descriptors`, as (number of the first, count); matrix cores come first.
     pub queues: &'static [(u32, u32)],
     /// Descriptors of 64 bytes each in the ABI's format, little endian.
     pub descriptors: &'static [u8],

@@ -48,16 +48,16 @@ typedef enum HpmoeChecks {
     HPMOE_CHECKS_OFF = 2
 } HpmoeChecks;
 
-/* The ranks that run kernels together, with their memory. 0 is no group. */
+/* A handle to a group: the ranks that run kernels together, with their memory. 0 is no group. */
 typedef uint64_t HpmoeGroup;
 
-/* A launch that was put on streams and has not been waited for. 0 is no launch. */
+/* A handle to a launch that was put on streams and has not been waited for. 0 is no launch. */
 typedef uint64_t HpmoePending;
 
-/* A fixed launch: its argument block is made once, and launched many times. 0 is no launch. */
+/* A handle to a fixed launch, whose argument block is made once, and which can be launched many times. 0 is none. */
 typedef uint64_t HpmoeFixed;
 
-/* A port at which rank 0 listens before its group exists. 0 is no listener. */
+/* A handle to a listener: a port at which rank 0 listens before its group exists. 0 is no listener. */
 typedef uint64_t HpmoeListener;
 
 /* Settings of a group. A field that is zero means the default. */
@@ -67,7 +67,7 @@ typedef struct HpmoeOptions {
     /* Received rows of each chunk that a rank has room for. 0: the maximum over all routings; if launches choose the
      * number of chunks, 1.5 times the rows of an even load, but at least 4096 (or that maximum, if it is lower). */
     uint64_t capacity_rows;
-    uint32_t threads; /* threads of each rank on the CPU; 0: the ranks share the machine's threads */
+    uint32_t threads; /* threads of each rank on the CPU; 0: the machine's threads, divided among the ranks */
     HpmoeDevice device;
     /* The NPU of this process's first rank, counted from 1; further ranks use the following NPUs. 0: the first NPU that
      * this process can see; for a rank that is a process, the NPU with its number on the machine. */
@@ -91,7 +91,8 @@ typedef struct HpmoeJoining {
     const void *secret;
     uint64_t secret_bytes;
     uint64_t time_limit_ms; /* 0: HPMOE_JOIN_TIME_LIMIT (seconds), or 60 seconds */
-    /* 1: rank 0 listens to other machines without a secret, so anyone who can reach its port can become a rank. */
+    /* 1: rank 0 may listen to other machines without a secret, so anyone who can reach its port can become a rank.
+     * 0: only if HPMOE_LET_ANYONE_JOIN is 1. */
     uint32_t let_anyone_join;
 } HpmoeJoining;
 
@@ -101,7 +102,7 @@ typedef struct HpmoeTensor {
     uint64_t rows; /* for a tensor with rows for each expert: the rows of all the rank's experts */
     uint32_t columns;
     HpmoeElement element;
-    HpmoeDevice device; /* the memory it lies in; HPMOE_NPU means the rank's NPU, and needs a group on NPUs */
+    HpmoeDevice device; /* the memory that holds the part; HPMOE_NPU: the rank's NPU, for groups on NPUs only */
 } HpmoeTensor;
 
 /* The memory that a launch needs on each rank. */
@@ -150,17 +151,17 @@ uint32_t hpmoe_c_abi(void);
  * - "capturable" is true if the route is not among these, so that each launch of a captured graph routes its own tokens.
  * - "rows" is the kind of an argument's rows: "token" (one per token of the rank), "slot" (one per token and k, so
  *   `top_k` times as many), "received" (one per received token and k), "once" (one per token that is received once),
- *   "expert" ("height" rows per expert of the rank), "rank" ("height" rows per rank), or "routed" (words of a kept route:
- *   a line of 16; for each rank and each of the maximum number of chunks `experts` rounded up to 128; and twice the rank's slots,
- *   rounded up to 8). */
+ *   "expert" ("height" rows per expert of the rank), "rank" ("height" rows per rank), or "routed" (the words of a kept
+ *   route). The number of these words is 16 + ranks * chunks * E + 2 * S: chunks is the maximum number of chunks, E the
+ *   number of experts rounded up to a multiple of 128, and S the rank's number of slots rounded up to a multiple of 8. */
 const char *hpmoe_describe(void);
 
-/* The memory that a launch of a taskflow ("kernel::taskflow") on `ranks` ranks needs, for the group option
- * `capacity_rows`. */
+/* Writes to `memory` what a launch of a taskflow ("kernel::taskflow") on `ranks` ranks needs on each of them, for the
+ * group option `capacity_rows` (0: its default). */
 HpmoeStatus hpmoe_memory(const char *taskflow, uint64_t ranks, uint64_t capacity_rows, HpmoeMemory *memory);
 
-/* The memory of a launch, tensor by tensor, as JSON. `table` is valid until this thread's next call of this function.
- * `tokens` is the number of tokens of the rank, at most the number that the taskflow was built for.
+/* The memory of a launch on one rank, tensor by tensor, as JSON. `table` is valid until this thread's next call of this
+ * function. `tokens` is the number of tokens of the rank, at most the number that the taskflow was built for.
  *
  * {"capacity_rows": 64, "heap_bytes": 16384, "workspace_bytes": 8192, "kept_bytes": 0, "lines": [
  *     {"name": "recv", "place": "symmetric heap", "purpose": "rows from peers", "formula": "rows", "rows": 64,
@@ -168,15 +169,15 @@ HpmoeStatus hpmoe_memory(const char *taskflow, uint64_t ranks, uint64_t capacity
  *
  * "place" is "symmetric heap", "workspace" or "caller". Letters of "formula": T tokens, k experts per token, R ranks,
  * E experts, S physical experts per rank, rows: received rows (of each chunk) that a rank has room for. "kept_bytes" is
- * the size of the caller's tensors that one launch keeps for another. */
+ * the size of the caller's tensors that one launch keeps for another, in bytes. */
 HpmoeStatus hpmoe_memory_table(const char *taskflow, uint64_t ranks, uint64_t capacity_rows, uint64_t tokens,
                                const char **table);
 
 /* Makes a group of `ranks` ranks, which are threads of this process. `options` may be null. */
 HpmoeStatus hpmoe_group_new(uint64_t ranks, const HpmoeOptions *options, HpmoeGroup *group);
 
-/* Makes this process rank `rank` of a group of `ranks` processes on one Linux machine. Returns once all of them have
- * called it.
+/* Makes this process rank `rank` of a group of `ranks` processes on one Linux machine. Returns once all `ranks` processes
+ * have made this call.
  *
  * Rank 0 listens at `address`, such as "127.0.0.1:28471". With "file:" and a path, rank 0 picks a free port, writes its
  * address to that file for the other ranks, and removes the file when all ranks have joined.
@@ -192,22 +193,23 @@ HpmoeStatus hpmoe_group_join(uint64_t rank, uint64_t ranks, const char *address,
  * `hpmoe_listener_free`. `joining` may be null. */
 HpmoeStatus hpmoe_listen(const char *address, const HpmoeJoining *joining, HpmoeListener *listener, uint16_t *port);
 
-/* Makes this process rank 0 of a group, like `hpmoe_group_join`, with a listener, and frees the listener. `joining` and
- * `options` may be null. */
+/* Makes this process rank 0 of a group, like `hpmoe_group_join`, but listens by a listener of `hpmoe_listen`, and frees
+ * the listener, even if joining fails. `joining` and `options` may be null. */
 HpmoeStatus hpmoe_group_host(HpmoeListener listener, uint64_t ranks, const HpmoeJoining *joining,
                              const HpmoeOptions *options, HpmoeGroup *group);
 
-/* Frees a listener that `hpmoe_group_host` has not used. */
+/* Frees a listener that was not passed to `hpmoe_group_host`. */
 HpmoeStatus hpmoe_listener_free(HpmoeListener listener);
 
-/* Makes another handle to a group, whose launches use a placement of experts. The placement is copied. The taskflows must
- * be built with the same number of places (`SPARE`). Launches through either handle run one after another. If ranks are
- * processes, all pass the same placement. `hpmoe_group_free` of `placed` frees only this handle. */
+/* Makes another handle to a group; launches through this handle use a placement of experts. The placement is copied.
+ * The taskflows must be built with the same number of places (`SPARE`). Launches through either handle run one after
+ * another. If ranks are processes, all pass the same placement. `hpmoe_group_free` of `placed` frees only this handle. */
 HpmoeStatus hpmoe_group_placed(HpmoeGroup group, const HpmoePlacement *placement, HpmoeGroup *placed);
 
-/* Places `experts` experts on `ranks` ranks with `places` places each, so that their loads are balanced, for instance the
- * rows of each expert in the last launches. Writes `ranks * places` numbers to `physical_to_logical`. `current` is null,
- * or the same list for the placement in force; at most `moves` of its places then get another expert. */
+/* Places `experts` experts on `ranks` ranks with `places` places each, so that the ranks' loads are balanced. `loads` has
+ * the load of each expert, for instance its rows in the last launches. The call writes `ranks * places` numbers to
+ * `physical_to_logical`, as in HpmoePlacement. `current` is null, or such a list for the placement in force; at most
+ * `moves` of its places then get another expert. */
 HpmoeStatus hpmoe_place(uint64_t ranks, uint64_t experts, uint64_t places, const uint64_t *loads,
                         const int32_t *current, uint64_t moves, int32_t *physical_to_logical);
 
@@ -220,7 +222,7 @@ HpmoeStatus hpmoe_group_free(HpmoeGroup group);
  * `ranks` is the number of ranks in this process: all ranks of the group, or one if ranks are processes.
  *
  * `ids` has one part per rank in this process: a row of `top_k` expert ids (I32 or I64) for each token, in host memory.
- * It is null for a taskflow that makes its route itself.
+ * `ids` is null for a taskflow that makes its route itself.
  *
  * `tensors` has `arguments * ranks` parts: the first argument's part for each rank, then the second argument's, in the
  * order of `hpmoe_describe`.
@@ -237,7 +239,7 @@ HpmoeStatus hpmoe_group_free(HpmoeGroup group);
  * Two kinds of parts in host memory are copied, and the report lists them: parts that don't start at a multiple of 64
  * bytes, and read-only parts that share memory with other parts (unless both are the same bytes of one rank).
  *
- * A part of received or once-sent rows may have more rows than the launch uses; it uses the first ones. */
+ * A part of received or once-sent rows may have more rows than the launch needs; the launch uses the first rows. */
 HpmoeStatus hpmoe_launch(HpmoeGroup group, const char *taskflow, const HpmoeTensor *ids, uint64_t ranks,
                          const HpmoeTensor *tensors, uint64_t arguments, void *const *streams);
 
@@ -245,35 +247,38 @@ HpmoeStatus hpmoe_launch(HpmoeGroup group, const char *taskflow, const HpmoeTens
  * handle, for `hpmoe_wait`. Several launches can be pending; they run in the order of these calls.
  *
  * Tensors in NPU memory may be freed or reused by later work on `streams`. Tensors in host memory must stay until the
- * launch has been waited for; the wait also writes the results there. On a CPU group, this call runs the launch to its
- * end. */
+ * launch has been waited for; `hpmoe_wait` also writes the results there. On a CPU group, this call runs the launch to
+ * its end. */
 HpmoeStatus hpmoe_enqueue(HpmoeGroup group, const char *taskflow, const HpmoeTensor *ids, uint64_t ranks,
                           const HpmoeTensor *tensors, uint64_t arguments, void *const *streams, HpmoePending *pending);
 
-/* Fixes a launch: makes its argument block, which is everything that a kernel reads from the host, and launches nothing.
- * `hpmoe_replay` launches it any number of times, each time with the current contents of the same tensors. If the host
- * makes the route (`ids`), all launches use that route.
+/* Fixes a launch: makes its argument block, which is everything that a kernel reads from the host, and launches
+ * nothing. `hpmoe_replay` makes the launch any number of times, each time with the current contents of the same
+ * tensors. If the host makes the route (`ids`), all launches use that route.
  *
- * Tensors are never copied: all must start at multiples of 64 bytes, and those of a group on NPUs must lie in NPU memory.
- * They must stay in place until the last launch has ended. If ranks are processes, all of them call this. */
+ * Tensors are never copied: all must start at multiples of 64 bytes, and those of a group on NPUs must lie in NPU
+ * memory. They must stay in place until the last launch has ended. If ranks are processes, all of them call this. */
 HpmoeStatus hpmoe_fix(HpmoeGroup group, const char *taskflow, const HpmoeTensor *ids, uint64_t ranks,
                       const HpmoeTensor *tensors, uint64_t arguments, HpmoeFixed *fixed);
 
-/* Launches a fixed launch once more, on `streams` as for `hpmoe_enqueue`. On NPUs, it enqueues kernels, and copies and
- * waits for nothing; a CPU group runs the launch to its end. `tensors` must be those of `hpmoe_fix`: another address or
- * number of rows is an error. `hpmoe_wait` waits for all launches since the last wait; the report describes the last of
- * them, and is empty if there was none. If ranks are processes, all of them replay the same number of times. */
+/* Launches a fixed launch once more, on `streams` as for `hpmoe_enqueue`. On NPUs, the call only enqueues kernels: it
+ * copies nothing and waits for nothing. A CPU group runs the launch to its end. `tensors` must be those of `hpmoe_fix`:
+ * another address or number of rows is an error. `hpmoe_wait` waits for all launches since the last wait; the report
+ * describes the last of them, and is empty if there was none. If ranks are processes, all of them replay the same
+ * number of times. */
 HpmoeStatus hpmoe_replay(HpmoeFixed fixed, uint64_t ranks, const HpmoeTensor *tensors, uint64_t arguments,
                          void *const *streams);
 
-/* Like `hpmoe_replay`, for `streams` that are being captured in graphs: it only enqueues the kernel on each stream.
+/* Like `hpmoe_replay`, for `streams` that are being captured in graphs: the call only enqueues the kernel on each stream.
+ * It fails for a group on the CPU.
  * Launches of a graph are ordered by the graph's streams only, so the owner of the graph must not run other launches on
  * these NPUs at the same time. The fixed launch must live as long as the graph. */
 HpmoeStatus hpmoe_capture(HpmoeFixed fixed, uint64_t ranks, const HpmoeTensor *tensors, uint64_t arguments,
                           void *const *streams);
 
-/* Tells the library that graphs have launched a fixed launch `launches` times, which it can't observe. The graphs' streams
- * must have been waited for. `hpmoe_wait` then reports the results of these launches. */
+/* Tells the library that graphs have launched a fixed launch `launches` times, which the library can't observe. The
+ * caller must have waited for the graphs' streams. `hpmoe_wait` then reports the results of these launches. The call fails
+ * for a group on the CPU. */
 HpmoeStatus hpmoe_replayed(HpmoeFixed fixed, uint32_t launches);
 
 /* Changes the placement of a fixed launch for its later launches. The taskflow must make its route itself, and the launch
@@ -291,8 +296,8 @@ HpmoeStatus hpmoe_fixed_free(HpmoeFixed fixed);
 HpmoeStatus hpmoe_wait(HpmoePending pending);
 
 /* Runs the reference of a taskflow, task after task, on copies of tensors in host memory, and writes the results back.
- * They have the bits of a launch. The ranks of the group must be threads of this process, and the kernel's module must be
- * in the library's own crate. */
+ * The results have the bits of a launch on the CPU. The ranks of the group must be threads of this process, and the
+ * kernel's module must be in the library's own crate. */
 HpmoeStatus hpmoe_reference(HpmoeGroup group, const char *taskflow, const HpmoeTensor *ids, uint64_t ranks,
                             const HpmoeTensor *tensors, uint64_t arguments);
 
@@ -304,14 +309,17 @@ HpmoeStatus hpmoe_refuse(HpmoeGroup group, const char *message);
  * that returns a status. */
 const char *hpmoe_last_error(void);
 
-/* The report of the last launch that this thread has waited for, as JSON; empty if it failed. Valid until this thread's
- * next launch. Keys: "kernel", "ranks", "launches", "tasks", "empty_tasks", "waits", "aic_cores_used", "aiv_cores_used",
- * "counters", "workspace_bytes", "capacity_rows", "chunks" (number of chunks of each rank's tokens), "began_unix_ns"
- * (start time in ns since 1970; on NPUs, the time when it was put on the stream), "wall_us", "on_npus", "received_rows"
- * (of each rank), "copied" (a list of {"tensor", "rank", "bytes", "reason"}), "strangers" (connections to rank 0 that
- * were not ranks, while the ranks joined), "trace" (the times at which each core ran its tiles, as an object of the Trace
- * Event Format, in µs from the first core's start; null if the kernel records no time stamps), and "text" (the same facts
- * in words). */
+/* The report of the last launch that this thread has waited for, as JSON; empty if that launch failed. Valid until this
+ * thread's next call that makes, fixes, refuses or waits for a launch, or runs a reference. Keys: "kernel", "ranks",
+ * "launches", "tasks", "empty_tasks", "waits", "aic_cores_used", "aiv_cores_used", "counters", "workspace_bytes",
+ * "capacity_rows", "chunks" (number of chunks of each rank's tokens), "began_unix_ns" (start time in ns since 1970; on
+ * NPUs, the time when it was put on the stream), "wall_us", "on_npus", "checks" (whether a launch on the CPU was
+ * checked), "externals" (the external operators, as {"operators": [{"task", "file", "ran"}, ...], "tolerances":
+ * {tensor: tolerance, ...}}), "received_rows" (of each rank of this process; empty if the kernel makes its route),
+ * "copied" (a list of {"tensor", "rank", "bytes", "reason"}), "strangers" (number of connections to rank 0 that were
+ * not from ranks of the job, while the ranks joined), "trace" (the times at which each core ran its tiles, as an object
+ * of the Trace Event Format, in µs from the first core's start; null if the kernel records no time stamps), and "text"
+ * (the same facts in words). */
 const char *hpmoe_last_report(void);
 
 #ifdef __cplusplus

@@ -14,19 +14,19 @@ use crate::launch::Request;
 use crate::library::Library;
 use crate::{groups, joining, launches, listeners, memory_table, placement, report};
 
-/// `hpmoe_c_abi`.
+/// Implements `hpmoe_c_abi` of the C header.
 #[must_use]
 pub const fn abi() -> u32 {
     HPMOE_C_ABI
 }
 
-/// `hpmoe_describe`.
+/// Implements `hpmoe_describe` of the C header.
 #[must_use]
 pub fn describe(library: &'static Library) -> *const c_char {
     library.description().as_ptr()
 }
 
-/// `hpmoe_memory`.
+/// Implements `hpmoe_memory` of the C header.
 ///
 /// # Safety
 ///
@@ -60,7 +60,7 @@ pub unsafe fn memory(
     })
 }
 
-/// `hpmoe_memory_table`.
+/// Implements `hpmoe_memory_table` of the C header.
 ///
 /// # Safety
 ///
@@ -86,7 +86,7 @@ pub unsafe fn memory_table(
     })
 }
 
-/// `hpmoe_group_new`.
+/// Implements `hpmoe_group_new` of the C header.
 ///
 /// # Safety
 ///
@@ -106,7 +106,7 @@ pub unsafe fn group_new(ranks: u64, options: *const HpmoeOptions, group: *mut Hp
     })
 }
 
-/// `hpmoe_group_join`.
+/// Implements `hpmoe_group_join` of the C header.
 ///
 /// # Safety
 ///
@@ -135,7 +135,7 @@ pub unsafe fn group_join(
     })
 }
 
-/// `hpmoe_listen`.
+/// Implements `hpmoe_listen` of the C header.
 ///
 /// # Safety
 ///
@@ -164,7 +164,7 @@ pub unsafe fn listen(
     })
 }
 
-/// `hpmoe_group_host`.
+/// Implements `hpmoe_group_host` of the C header.
 ///
 /// # Safety
 ///
@@ -192,7 +192,7 @@ pub unsafe fn group_host(
     })
 }
 
-/// `hpmoe_listener_free`.
+/// Implements `hpmoe_listener_free` of the C header.
 pub fn listener_free(listener: HpmoeListener) -> HpmoeStatus {
     guarded(|| listeners::take(listener).map(drop))
 }
@@ -212,7 +212,7 @@ unsafe fn address_of(address: *const c_char) -> Result<String, Failure> {
     Ok(unsafe { CStr::from_ptr(address) }.to_string_lossy().into_owned())
 }
 
-/// `hpmoe_group_free`.
+/// Implements `hpmoe_group_free` of the C header.
 pub fn group_free(group: HpmoeGroup) -> HpmoeStatus {
     guarded(|| {
         let freed = groups::take(group)?;
@@ -222,7 +222,7 @@ pub fn group_free(group: HpmoeGroup) -> HpmoeStatus {
     })
 }
 
-/// `hpmoe_group_placed`.
+/// Implements `hpmoe_group_placed` of the C header.
 ///
 /// # Safety
 ///
@@ -247,7 +247,7 @@ pub unsafe fn group_placed(
     })
 }
 
-/// `hpmoe_place`.
+/// Implements `hpmoe_place` of the C header.
 ///
 /// # Safety
 ///
@@ -265,7 +265,7 @@ pub unsafe fn place(
     guarded(|| unsafe { placement::place((ranks, experts, places), loads, (current, moves), physical_to_logical) })
 }
 
-/// `hpmoe_launch`.
+/// Implements `hpmoe_launch` of the C header.
 ///
 /// # Safety
 ///
@@ -286,7 +286,7 @@ pub unsafe fn launch(
     guarded(|| unsafe { crate::launch::launch(library, &request) })
 }
 
-/// `hpmoe_enqueue`.
+/// Implements `hpmoe_enqueue` of the C header.
 ///
 /// # Safety
 ///
@@ -316,7 +316,7 @@ pub unsafe fn enqueue(
     })
 }
 
-/// `hpmoe_fix`.
+/// Implements `hpmoe_fix` of the C header.
 ///
 /// # Safety
 ///
@@ -345,7 +345,7 @@ pub unsafe fn fix(
     })
 }
 
-/// `hpmoe_replay`.
+/// Implements `hpmoe_replay` of the C header.
 ///
 /// # Safety
 ///
@@ -366,7 +366,7 @@ pub unsafe fn replay(
     })
 }
 
-/// `hpmoe_capture`.
+/// Implements `hpmoe_capture` of the C header.
 ///
 /// # Safety
 ///
@@ -390,12 +390,12 @@ pub unsafe fn capture(
     })
 }
 
-/// `hpmoe_replayed`.
+/// Implements `hpmoe_replayed` of the C header.
 pub fn replayed(fixed: HpmoeFixed, launches: u32) -> HpmoeStatus {
     guarded(|| launches::fixed(fixed)?.lock().unwrap_or_else(PoisonError::into_inner).replayed(launches))
 }
 
-/// `hpmoe_fixed_place`.
+/// Implements `hpmoe_fixed_place` of the C header.
 ///
 /// # Safety
 ///
@@ -410,17 +410,17 @@ pub unsafe fn fixed_place(fixed: HpmoeFixed, placement: *const HpmoePlacement) -
     })
 }
 
-/// `hpmoe_fixed_free`.
+/// Implements `hpmoe_fixed_free` of the C header.
 pub fn fixed_free(fixed: HpmoeFixed) -> HpmoeStatus {
     guarded(|| launches::free(fixed))
 }
 
-/// `hpmoe_wait`.
+/// Implements `hpmoe_wait` of the C header.
 pub fn wait(pending: HpmoePending) -> HpmoeStatus {
     guarded(|| launches::wait(pending))
 }
 
-/// `hpmoe_reference`.
+/// Implements `hpmoe_reference` of the C header.
 ///
 /// # Safety
 ///
@@ -439,7 +439,7 @@ pub unsafe fn reference(
     guarded(|| unsafe { crate::launch::reference(library, &request) })
 }
 
-/// `hpmoe_refuse`.
+/// Implements `hpmoe_refuse` of the C header.
 ///
 /// # Safety
 ///
@@ -452,13 +452,13 @@ pub unsafe fn refuse(group: HpmoeGroup, message: *const c_char) -> HpmoeStatus {
     })
 }
 
-/// `hpmoe_last_error`.
+/// Implements `hpmoe_last_error` of the C header.
 #[must_use]
 pub fn last_error() -> *const c_char {
     error::last_error()
 }
 
-/// `hpmoe_last_report`.
+/// Implements `hpmoe_last_report` of the C header.
 #[must_use]
 pub fn last_report() -> *const c_char {
     report::last_report()

@@ -10,7 +10,7 @@ pub struct Kernel {
     pub module: &'static str,
     /// The constants of the module, with the values that the library was built with.
     pub constants: &'static [(&'static str, Constant)],
-    /// The taskflow's entry point and tables.
+    /// The taskflow's compiled kernel: its entry point and tables.
     pub compiled: CompiledKernel,
 }
 

@@ -23,7 +23,7 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! A program in C makes a group, launches a taskflow by its name, and prints the message if a call fails:
+//! A program in C makes a group, launches a taskflow by its name, and prints the message if the launch fails:
 //!
 //! ```c
 //! HpmoeGroup group;
@@ -36,7 +36,7 @@
 //! can capture (`hpmoe_capture`).
 //!
 //! `hpmoe_describe` lists the taskflows as JSON, with their constants, and with their arguments in the order that `tensors` must have. The
-//! Python package of the repository is such a program.
+//! Python package of the repository uses this interface.
 
 mod advice;
 mod describe;

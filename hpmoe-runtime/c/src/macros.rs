@@ -29,7 +29,7 @@ macro_rules! export {
     };
 }
 
-/// The list of kernels, as the build script writes it.
+/// Defines the static `LIBRARY` from the list of kernels that the build script writes.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! kernels {
@@ -65,24 +65,24 @@ macro_rules! kernels {
     };
 }
 
-/// Defines the functions of the header for one library.
+/// Defines the exported functions of the C header for one library.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! functions {
     ($library:ident) => {
-        /// The version of the interface.
+        /// The version of the C interface, `HPMOE_C_ABI`.
         #[unsafe(no_mangle)]
         pub extern "C" fn hpmoe_c_abi() -> u32 {
             $crate::functions::abi()
         }
 
-        /// The contents of the library, as JSON.
+        /// A description of the library's kernels, as JSON.
         #[unsafe(no_mangle)]
         pub extern "C" fn hpmoe_describe() -> *const ::core::ffi::c_char {
             $crate::functions::describe(&$library)
         }
 
-        /// The memory that a launch needs.
+        /// The memory that a launch of a taskflow needs on each rank.
         ///
         /// # Safety
         ///
@@ -98,7 +98,7 @@ macro_rules! functions {
             unsafe { $crate::functions::memory(&$library, taskflow, ranks, capacity_rows, memory) }
         }
 
-        /// The memory that a launch needs, tensor by tensor.
+        /// The memory that a launch of a taskflow needs on each rank, tensor by tensor, as JSON.
         ///
         /// # Safety
         ///
@@ -115,7 +115,7 @@ macro_rules! functions {
             unsafe { $crate::functions::memory_table(&$library, taskflow, ranks, capacity_rows, tokens, table) }
         }
 
-        /// Makes a group.
+        /// Makes a group whose ranks are threads of this process.
         ///
         /// # Safety
         ///
@@ -130,7 +130,7 @@ macro_rules! functions {
             unsafe { $crate::functions::group_new(ranks, options, group) }
         }
 
-        /// Joins a group of processes.
+        /// Joins a group of processes as one of its ranks.
         ///
         /// # Safety
         ///
@@ -148,7 +148,7 @@ macro_rules! functions {
             unsafe { $crate::functions::group_join(rank, ranks, address, joining, options, group) }
         }
 
-        /// Begins to listen as rank 0.
+        /// Starts listening as rank 0 of a group of processes.
         ///
         /// # Safety
         ///
@@ -164,7 +164,7 @@ macro_rules! functions {
             unsafe { $crate::functions::listen(address, joining, listener, port) }
         }
 
-        /// Joins a group of processes as rank 0.
+        /// Joins a group of processes as rank 0, with a listener.
         ///
         /// # Safety
         ///
@@ -181,7 +181,7 @@ macro_rules! functions {
             unsafe { $crate::functions::group_host(listener, ranks, joining, options, group) }
         }
 
-        /// Frees a listener.
+        /// Frees a listener that no group has used.
         #[unsafe(no_mangle)]
         pub extern "C" fn hpmoe_listener_free(listener: $crate::HpmoeListener) -> $crate::HpmoeStatus {
             $crate::functions::listener_free(listener)
@@ -193,7 +193,7 @@ macro_rules! functions {
             $crate::functions::group_free(group)
         }
 
-        /// Makes another handle to a group, with a placement.
+        /// Makes another handle to a group, whose launches use a placement of experts.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn hpmoe_group_placed(
             group: $crate::HpmoeGroup,
@@ -204,7 +204,7 @@ macro_rules! functions {
             unsafe { $crate::functions::group_placed(group, placement, placed) }
         }
 
-        /// Places experts by their loads.
+        /// Computes a placement of experts that balances their loads.
         ///
         /// # Safety
         ///
@@ -223,7 +223,7 @@ macro_rules! functions {
             unsafe { $crate::functions::place(ranks, experts, places, loads, current, moves, physical_to_logical) }
         }
 
-        /// Runs a taskflow.
+        /// Runs a taskflow on all ranks of a group, and waits for it.
         ///
         /// # Safety
         ///
@@ -242,7 +242,7 @@ macro_rules! functions {
             unsafe { $crate::functions::launch(&$library, group, taskflow, ids, ranks, tensors, arguments, streams) }
         }
 
-        /// Enqueues a launch of a taskflow, and returns before it has ended.
+        /// Enqueues a launch of a taskflow on NPUs, and returns before the launch has ended.
         #[unsafe(no_mangle)]
         #[allow(clippy::too_many_arguments, reason = "those of the header")]
         pub unsafe extern "C" fn hpmoe_enqueue(
@@ -261,7 +261,7 @@ macro_rules! functions {
             }
         }
 
-        /// Makes the argument block of a launch that can be launched many times.
+        /// Fixes a launch: makes its argument block, and launches nothing.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn hpmoe_fix(
             group: $crate::HpmoeGroup,
@@ -302,13 +302,13 @@ macro_rules! functions {
             unsafe { $crate::functions::capture(fixed, ranks, tensors, arguments, streams) }
         }
 
-        /// Reports launches that graphs have made of a fixed launch.
+        /// Tells the library how many times graphs have launched a fixed launch.
         #[unsafe(no_mangle)]
         pub extern "C" fn hpmoe_replayed(fixed: $crate::HpmoeFixed, launches: u32) -> $crate::HpmoeStatus {
             $crate::functions::replayed(fixed, launches)
         }
 
-        /// Overwrites the placement of a fixed launch.
+        /// Changes the placement of experts of a fixed launch.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn hpmoe_fixed_place(
             fixed: $crate::HpmoeFixed,
@@ -318,19 +318,19 @@ macro_rules! functions {
             unsafe { $crate::functions::fixed_place(fixed, placement) }
         }
 
-        /// Frees a fixed launch.
+        /// Waits for the launches of a fixed launch, and frees it.
         #[unsafe(no_mangle)]
         pub extern "C" fn hpmoe_fixed_free(fixed: $crate::HpmoeFixed) -> $crate::HpmoeStatus {
             $crate::functions::fixed_free(fixed)
         }
 
-        /// Waits for a launch.
+        /// Waits for a pending launch, or for all launches of a fixed launch.
         #[unsafe(no_mangle)]
         pub extern "C" fn hpmoe_wait(pending: $crate::HpmoePending) -> $crate::HpmoeStatus {
             $crate::functions::wait(pending)
         }
 
-        /// Runs the reference of a taskflow.
+        /// Runs the reference of a taskflow on copies of tensors in host memory.
         ///
         /// # Safety
         ///
@@ -358,13 +358,13 @@ macro_rules! functions {
             unsafe { $crate::functions::refuse(group, message) }
         }
 
-        /// The message of this thread's last failed call.
+        /// The message of this thread's last failed call; empty if the last call succeeded.
         #[unsafe(no_mangle)]
         pub extern "C" fn hpmoe_last_error() -> *const ::core::ffi::c_char {
             $crate::functions::last_error()
         }
 
-        /// The report of this thread's last launch.
+        /// The report of the last launch that this thread has waited for, as JSON; empty if the launch failed.
         #[unsafe(no_mangle)]
         pub extern "C" fn hpmoe_last_report() -> *const ::core::ffi::c_char {
             $crate::functions::last_report()

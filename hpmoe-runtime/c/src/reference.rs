@@ -4,7 +4,7 @@ use hpmoe_runtime::{CompiledKernel, ReferenceCall};
 
 use crate::error::Failure;
 
-/// The reference of a taskflow. Generated code registers these.
+/// The reference of a taskflow, for calls by the taskflow's name. Generated code registers one for each taskflow of the library's crate.
 #[derive(Debug)]
 pub struct Reference {
     kernel: &'static CompiledKernel,
@@ -14,8 +14,8 @@ pub struct Reference {
 inventory::collect!(Reference);
 
 impl Reference {
-    /// The reference of `kernel`. `function` reads the arguments, calls the taskflow's function, and writes its results
-    /// back.
+    /// Makes the reference of `kernel`. `function` reads the arguments of a call, calls the taskflow's Rust function, and writes its
+    /// results back.
     #[must_use]
     pub const fn new(kernel: &'static CompiledKernel, function: fn(&ReferenceCall<'_>)) -> Self {
         Self { kernel, function }

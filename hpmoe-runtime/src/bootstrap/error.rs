@@ -12,14 +12,14 @@ use super::Strangers;
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
 pub enum BootstrapError {
-    /// An environment variable that says which rank a process is has an invalid value.
+    /// An environment variable has an invalid value: one that says which rank a process is, or a setting for joining.
     #[error(
         "{variable} is `{}`, but should be {wanted}: set it so, or unset the variables of the launcher", printable(.value)
     )]
     Variable {
         /// Name of the variable.
         variable: String,
-        /// Its value; empty if it is not set.
+        /// Value of the variable; empty if it is not set.
         value: String,
         /// Description of valid values.
         wanted: &'static str,
@@ -27,15 +27,15 @@ pub enum BootstrapError {
     /// A process was given a rank that its group does not have.
     #[error("a group of {ranks} ranks has no rank {rank}: number the processes from 0 to {}", .ranks.saturating_sub(1))]
     Rank {
-        /// The rank given.
+        /// The rank that the process was given.
         rank: usize,
-        /// Ranks of the group.
+        /// Number of ranks in the group.
         ranks: usize,
     },
-    /// A group has no ranks, or more than a group can have.
+    /// A group was to have no ranks, or more than 65,536.
     #[error("a group has 1 to {most} ranks, and not {ranks}: start fewer processes, or correct the number of ranks")]
     Ranks {
-        /// The number given.
+        /// The number of ranks that was given.
         ranks: usize,
         /// Maximum number of ranks.
         most: usize,
@@ -43,11 +43,11 @@ pub enum BootstrapError {
     /// A secret is too short or too long.
     #[error("the secret has {bytes} bytes, but should have {least} to {most}: make one with `openssl rand -hex 32`")]
     SecretSize {
-        /// Number of its bytes.
+        /// Number of bytes of the secret.
         bytes: usize,
-        /// Minimum number of bytes.
+        /// Minimum number of bytes of a secret.
         least: usize,
-        /// Maximum number of bytes.
+        /// Maximum number of bytes of a secret.
         most: usize,
     },
     /// The file for the secret can't be read, or contains no valid secret.
@@ -57,7 +57,7 @@ pub enum BootstrapError {
     SecretFile {
         /// Name of the file.
         file: String,
-        /// The problem with the file.
+        /// The reason why the file gives no secret.
         why: String,
     },
     /// The system gives no random bytes.
@@ -75,39 +75,39 @@ pub enum BootstrapError {
         action: String,
         /// The system's message.
         cause: String,
-        /// The way out.
+        /// Advice, for the message: what the user can change.
         way_out: &'static str,
     },
     /// Rank 0 would listen to other machines without a secret, so that anyone could join.
     #[error("rank 0 would listen on {}, which other machines reach, without a secret: {way_out}", printable(.address))]
     Exposed {
-        /// Host and port.
+        /// Host and port that rank 0 would listen on.
         address: String,
-        /// The way out.
+        /// Advice, for the message: what the user can change.
         way_out: &'static str,
     },
     /// Rank 0 can't listen for the other ranks.
     #[error("rank 0 can't listen on {} ({cause}): {way_out}", printable(.address))]
     Listen {
-        /// Host and port.
+        /// Host and port that rank 0 was to listen on.
         address: String,
         /// The system's message.
         cause: String,
-        /// The way out.
+        /// Advice, for the message: what the user can change.
         way_out: &'static str,
     },
-    /// Rank 0 did not answer.
+    /// This rank could not connect to rank 0 within the time limit.
     #[error("rank {rank} could not reach rank 0 at {} within {limit:?} ({cause}): {way_out}", printable(.address))]
     Connect {
         /// The rank of this process.
         rank: usize,
-        /// Host and port.
+        /// Host and port at which this rank looked for rank 0.
         address: String,
-        /// The time for which it tried.
+        /// The time for which this rank tried.
         limit: Duration,
-        /// The last error of an attempt.
+        /// The error of the last attempt.
         cause: String,
-        /// The way out.
+        /// Advice, for the message: what the user can change.
         way_out: &'static str,
     },
     /// A different program answers at rank 0's address.
@@ -115,12 +115,12 @@ pub enum BootstrapError {
     Foreign {
         /// The rank of this process.
         rank: usize,
-        /// Host and port.
+        /// Host and port at which this rank looked for rank 0.
         address: String,
-        /// The way out.
+        /// Advice, for the message: what the user can change.
         way_out: &'static str,
     },
-    /// The rank 0 at this address belongs to another job.
+    /// Rank 0 of another job answers at this job's address.
     #[error(
         "rank 0 at {} belongs to a different job than rank {rank}, whose job {}: start the ranks of a job with one name ({naming}), or on another port",
         printable(.address), job_name(.job)
@@ -128,19 +128,19 @@ pub enum BootstrapError {
     OtherJob {
         /// The rank of this process.
         rank: usize,
-        /// Host and port.
+        /// Host and port at which this rank looked for rank 0.
         address: String,
-        /// Name of its job; empty if it has none.
+        /// Name of this rank's own job; empty if it has none.
         job: String,
         /// How the user can set the job's name.
         naming: &'static str,
     },
-    /// The ranks don't have the same secret.
+    /// This rank and rank 0 don't have the same secret.
     #[error("rank {rank} and rank 0 at {} share no secret: {why}; give all ranks one secret, {confiding}", printable(.address))]
     Secret {
         /// The rank of this process.
         rank: usize,
-        /// Host and port.
+        /// Host and port at which this rank looked for rank 0.
         address: String,
         /// The reason: which rank lacks the secret, or could not prove it.
         why: &'static str,
@@ -155,9 +155,9 @@ pub enum BootstrapError {
     Missing {
         /// The ranks that did not join.
         missing: Vec<usize>,
-        /// Ranks of the group.
+        /// Number of ranks in the group.
         ranks: usize,
-        /// Host and port.
+        /// Host and port that rank 0 listens on.
         address: String,
         /// The time for which rank 0 waited.
         limit: Duration,
@@ -172,16 +172,17 @@ pub enum BootstrapError {
     Incomplete {
         /// The rank of this process.
         rank: usize,
-        /// Ranks of the group.
+        /// Number of ranks in the group.
         ranks: usize,
-        /// Host and port.
+        /// Host and port that rank 0 listens on.
         address: String,
         /// The time for which this rank waited.
         limit: Duration,
         /// How the user can raise the limit.
         longer: &'static str,
     },
-    /// The processes come from different builds or have different settings.
+    /// The processes come from different builds, or were started for different numbers of ranks. The text says which processes, and how
+    /// they differ.
     #[error("{0}: start all processes of the group from one build, with the same number of ranks")]
     Mismatch(String),
     /// A rank's process has ended.
@@ -189,7 +190,7 @@ pub enum BootstrapError {
     Gone {
         /// The rank whose process has ended.
         rank: usize,
-        /// How this was noticed.
+        /// How the end of the process was noticed.
         how: &'static str,
     },
     /// Some ranks did not take part in an exchange in time.
@@ -200,7 +201,7 @@ pub enum BootstrapError {
     Late {
         /// The rank of this process.
         rank: usize,
-        /// The ranks that did not take part; empty if rank 0, which knows them, did not answer.
+        /// The ranks that did not take part; empty if only rank 0 knows them and it did not answer.
         missing: Vec<usize>,
         /// The time for which this rank waited.
         limit: Duration,
@@ -210,18 +211,18 @@ pub enum BootstrapError {
         "a part of {bytes} bytes is too large for an exchange, which takes at most {most} from each rank: exchange it in pieces"
     )]
     Part {
-        /// Number of bytes.
+        /// Number of bytes of the rank's data.
         bytes: usize,
-        /// Maximum number of bytes.
+        /// Maximum number of bytes of one rank in an exchange.
         most: usize,
     },
-    /// A [`Cancel`](super::Cancel) ended the wait.
+    /// A [`Cancel`](super::Cancel) ended the wait for other ranks.
     #[error("rank {rank} was cancelled while it waited for other ranks: make a new group to go on")]
     Cancelled {
         /// The rank of this process.
         rank: usize,
     },
-    /// An exchange failed for another reason.
+    /// Joining or an exchange failed for another reason, which the text gives.
     #[error("{0}")]
     Failed(String),
 }
@@ -272,7 +273,7 @@ fn job_name(job: &str) -> String {
 pub struct Besides {
     /// Connections to rank 0 that were not from ranks of the job.
     pub strangers: Strangers,
-    /// The reason why rank 0 could not accept connections at the end of the wait, if it could not.
+    /// The reason why rank 0 could not accept connections at the end of its wait; `None` if it could accept them.
     pub refused: Option<String>,
     /// How the user can raise the limit.
     pub(super) longer: &'static str,

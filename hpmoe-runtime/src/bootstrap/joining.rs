@@ -26,8 +26,8 @@ const USUAL_LIMIT: Duration = Duration::from_secs(60);
 
 /// Settings for joining a group: the job's name and secret, which decide who may join, and the time limit.
 ///
-/// Rank 0 accepts only ranks of its own job. With a secret, both sides prove that they know it before any other data is
-/// read. Without one, rank 0 listens only on this machine's loopback interface.
+/// Rank 0 accepts only ranks of its own job. With a secret, both sides prove that they know it before any other data is read. Without a
+/// secret, rank 0 listens only on this machine's loopback interface, unless [`let_anyone_join`](Self::let_anyone_join) is set.
 ///
 /// ```
 /// use std::time::Duration;
@@ -84,15 +84,15 @@ impl Joining {
 
     /// Settings from environment variables:
     ///
-    /// - `HPMOE_JOB` names the job. If it is not set, the name is torchrun's run id, the MPI job, or Slurm's job and
-    ///   step.
+    /// - `HPMOE_JOB` names the job. If it is not set, the name is torchrun's run id, the MPI job, or Slurm's job and step. Without any of
+    ///   these, the job has no name.
     /// - `HPMOE_SECRET_FILE` names a file with the secret.
-    /// - `HPMOE_JOIN_TIME_LIMIT` is the limit in seconds.
-    /// - `HPMOE_LET_ANYONE_JOIN=1` stands for [`let_anyone_join`](Self::let_anyone_join).
+    /// - `HPMOE_JOIN_TIME_LIMIT` is the time limit in seconds; 60 if it is not set.
+    /// - `HPMOE_LET_ANYONE_JOIN=1` has the effect of [`let_anyone_join`](Self::let_anyone_join).
     ///
     /// # Errors
     ///
-    /// If a variable has an invalid value, or the file contains no secret.
+    /// If a variable has an invalid value, or the secret can't be read from its file ([`Secret::from_file`]).
     pub fn from_environment() -> Result<Self, BootstrapError> {
         with_variables(|value| Self::from_variables(value))
     }
@@ -122,8 +122,9 @@ impl Joining {
         Ok(Self { job, secret, limit, anyone, cancel: Cancel::new(), starter, knobs })
     }
 
-    /// Settings for ranks that this process starts itself on this machine: a fresh random secret and a unique job name.
-    /// [`pass_to`](Self::pass_to) passes both to a child process.
+    /// Settings for ranks that this process starts itself on this machine: a new random secret, and a job name with the number of this
+    /// process. [`pass_to`](Self::pass_to) passes both to a child process. The time limit is `HPMOE_JOIN_TIME_LIMIT` seconds, or 60 if it
+    /// is not set.
     ///
     /// # Errors
     ///
@@ -152,7 +153,7 @@ impl Joining {
         self
     }
 
-    /// Sets the time limit for joining. The default is 60 seconds.
+    /// Sets the time limit for joining, which is 60 seconds unless [`from_environment`](Self::from_environment) has found another.
     #[must_use]
     pub const fn limit(mut self, limit: Duration) -> Self {
         self.limit = limit;
@@ -168,21 +169,21 @@ impl Joining {
         self
     }
 
-    /// Ends waits early when `cancel` is cancelled: while joining, and in exchanges of the group. The other ranks then
-    /// see that this rank has left.
+    /// Ends waits of this rank early when `cancel` is cancelled: while it joins, in exchanges, and in launches of the group. The other
+    /// ranks then see that this rank has left.
     #[must_use]
     pub fn cancelled_by(mut self, cancel: &Cancel) -> Self {
         self.cancel = cancel.clone();
         self
     }
 
-    /// Starts listening as rank 0, on an address such as `127.0.0.1:0`. Port 0 picks any free port, which the listener
-    /// keeps. The program tells the port to the other ranks, and joins by
-    /// [`TcpBootstrap::host`](super::TcpBootstrap::host).
+    /// Starts listening as rank 0, on an address such as `127.0.0.1:0`. With port 0, the system picks a free port. The program tells the
+    /// port to the other ranks, and then joins by [`TcpBootstrap::host`](super::TcpBootstrap::host).
     ///
     /// # Errors
     ///
-    /// If the program can't listen on the address, or if other machines can reach it and there is no secret.
+    /// If the program can't listen on the address. Also if other machines can reach the address, but there is neither a secret nor
+    /// [`let_anyone_join`](Self::let_anyone_join).
     pub fn listen(&self, address: &str) -> Result<TcpListener, BootstrapError> {
         self.listen_at(&Place::new(0, 1, address))
     }
@@ -246,14 +247,16 @@ impl Joining {
         self.listen_at(&Place::by_variables(0, 1, address.to_owned()))
     }
 
-    /// Makes `command` start rank `rank` of a group whose rank 0 listens on `port` of this machine's loopback
-    /// interface. It sets the variables that [`Place::from_launcher`] and [`from_environment`](Self::from_environment)
-    /// read, and passes the secret in an unnamed file as standard input. The child process ends when this process does,
-    /// even if this process alone is killed.
+    /// Makes `command` start rank `rank` of a group of `ranks` ranks, whose rank 0 listens on `port` of this machine's loopback interface.
+    /// This sets the variables that [`Place::from_launcher`] and [`from_environment`](Self::from_environment) read. If there is a secret,
+    /// its unnamed file becomes the child's standard input.
+    ///
+    /// A child process that joins with [`from_environment`](Self::from_environment) also ends when this process ends, even if this process
+    /// alone is killed.
     ///
     /// # Errors
     ///
-    /// If the system can't make unnamed files. Linux can.
+    /// If there is a secret and the system can't make an unnamed file for it; only Linux can.
     pub fn pass_to(&self, command: &mut Command, rank: usize, ranks: usize, port: u16) -> std::io::Result<()> {
         let own = &LAUNCHERS[0];
         command.env(own.rank, rank.to_string()).env(own.ranks, ranks.to_string());

@@ -32,8 +32,8 @@ use std::time::Duration;
 
 /// A process's connection to the other processes of its group.
 ///
-/// All ranks make the same calls in the same order. Messages are small: routes, addresses and results of launches, but
-/// no tensors.
+/// All ranks make the same calls in the same order. Messages are small: they carry routes, addresses and results of launches, but no
+/// tensors.
 pub trait Bootstrap: Send + Sync {
     /// The rank of this process, counted from 0.
     fn rank(&self) -> usize;
@@ -41,14 +41,14 @@ pub trait Bootstrap: Send + Sync {
     /// Number of ranks in the group.
     fn ranks(&self) -> usize;
 
-    /// Returns the bytes that each rank passed, rank 0 first, once all ranks have called it.
+    /// Exchanges `bytes`: waits until all ranks have made this call, and returns the bytes of each rank, rank 0 first.
     ///
     /// # Errors
     ///
-    /// If a rank is gone or has not called it within `limit`, or if `bytes` is longer than an exchange allows.
+    /// If a rank is gone or has not made this call within `limit`, or if `bytes` is longer than an exchange allows.
     fn all_gather(&self, bytes: &[u8], limit: Duration) -> Result<Vec<Vec<u8>>, BootstrapError>;
 
-    /// Returns once all ranks have called it.
+    /// Waits until all ranks have made this call.
     ///
     /// # Errors
     ///
@@ -57,17 +57,17 @@ pub trait Bootstrap: Send + Sync {
         self.all_gather(&[], limit).map(drop)
     }
 
-    /// The error for a rank that is known to be gone: its process ended, or its connection closed. A launch polls this
-    /// while its kernel runs, from a separate thread. Implementations should notice within a second.
+    /// The error for a rank that is known to be gone, because its process ended or its connection closed; `None` if there is no such rank.
+    /// A launch polls this from a separate thread while its kernel runs. Implementations should notice the loss of a rank within a second.
     fn gone(&self) -> Option<BootstrapError>;
 
-    /// The handle that ends this connection's waits early, if it has one. It also ends launches of the group.
+    /// The handle that ends waits of this connection and launches of its group early; `None` if there is none.
     fn cancel(&self) -> Option<Cancel> {
         None
     }
 
-    /// Connections to rank 0 that were not ranks of the job, counted while the ranks joined. All ranks return the same
-    /// numbers. Reports include them.
+    /// Counts of connections to rank 0 that were not from ranks of the job, while the ranks joined. All ranks return the same numbers.
+    /// Reports include them.
     fn strangers(&self) -> Strangers {
         Strangers::default()
     }

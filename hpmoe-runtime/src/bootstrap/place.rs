@@ -24,11 +24,12 @@ const LOOPBACK: &str = "127.0.0.1";
 /// Names of the variables that hold a rank's number among those of its machine.
 const LOCAL_RANKS: [&str; 4] = ["LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"];
 
-/// The rank's number on its own machine, as the launcher gives it. Without a launcher, all ranks are on one machine.
+/// Number of this process among the ranks of its machine, from the launcher's variable (such as `LOCAL_RANK`); `rank` itself if there is no
+/// such variable, because all ranks are then on one machine.
 ///
 /// # Errors
 ///
-/// If the variable is not a number.
+/// If the variable's value is not a number.
 pub fn local_rank(rank: usize) -> Result<usize, BootstrapError> {
     with_variables(|value| {
         let said = |name: &'static str| Some((name, value(name)?));
@@ -37,7 +38,7 @@ pub fn local_rank(rank: usize) -> Result<usize, BootstrapError> {
     })
 }
 
-/// The rank of a process, and the address where its group meets.
+/// The rank of a process, and the address at which rank 0 of its group listens.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Place {
@@ -45,8 +46,8 @@ pub struct Place {
     pub rank: usize,
     /// Number of ranks in the group.
     pub ranks: usize,
-    /// Host and port where rank 0 listens. Port 0 means any free port, and is allowed only for rank 0 with an address
-    /// file.
+    /// Host and port on which rank 0 listens. With an address file, the port is 0: rank 0 picks a free port, and the other ranks read the
+    /// address from the file.
     pub address: String,
     /// The file to which rank 0 writes its address.
     pub(super) file: Option<AddressFile>,
@@ -64,14 +65,14 @@ pub(super) enum Origin {
 }
 
 impl Place {
-    /// Rank `rank` of `ranks`, in a group whose rank 0 listens on `address`, such as `127.0.0.1:28471`.
+    /// The place of rank `rank` of `ranks`, in a group whose rank 0 listens on `address`, such as `127.0.0.1:28471`.
     #[must_use]
     pub fn new(rank: usize, ranks: usize, address: impl Into<String>) -> Self {
         Self { rank, ranks, address: address.into(), file: None, origin: Origin::Program }
     }
 
-    /// Makes the ranks learn the address from a file. Rank 0 listens on a free port of the host, writes its address to
-    /// the file, and removes the file when all ranks have joined. Each job needs its own path, which all its ranks can
+    /// Makes the other ranks learn the address of rank 0 from a file. Rank 0 listens on a free port of the address's host, writes its
+    /// address to the file, and removes the file when all ranks have joined. Each job needs a path of its own, which all its ranks can
     /// read.
     #[must_use]
     pub fn with_address_file(mut self, path: impl Into<std::path::PathBuf>) -> Self {
@@ -86,19 +87,20 @@ impl Place {
         Self { rank, ranks, address, file: None, origin: Origin::Variables }
     }
 
-    /// The place that a launcher gave this process by environment variables: `HPMOE_RANK` and `HPMOE_RANKS`, or those
-    /// of torchrun, MPI or srun. `None` if there are none, or if the group has one rank.
+    /// The place that a launcher gave this process by environment variables: `HPMOE_RANK` and `HPMOE_RANKS`, or those of torchrun, MPI or
+    /// srun. `None` if none of these are set, or if the group has one rank.
     ///
-    /// Rank 0's host is `MASTER_ADDR`. It is this machine's loopback interface if the launcher says that all ranks are
-    /// on one machine, or if `MASTER_ADDR` is not set.
+    /// Rank 0's host is `MASTER_ADDR`; it is this machine's loopback interface if `MASTER_ADDR` is not set, or if the launcher says that
+    /// all ranks are on one machine.
     ///
-    /// Its port is `HPMOE_PORT`; otherwise `MASTER_PORT` plus one, because torchrun uses `MASTER_PORT` itself;
-    /// otherwise 28471. With `HPMOE_ADDRESS_FILE`, rank 0 picks a free port, and the other ranks learn it from that
-    /// file ([`with_address_file`](Self::with_address_file)).
+    /// Rank 0's port is `HPMOE_PORT`; if that is not set, `MASTER_PORT` plus one, because torchrun uses `MASTER_PORT` itself; otherwise
+    /// 28471. With `HPMOE_ADDRESS_FILE`, rank 0 picks a free port instead, and the other ranks learn it from that file
+    /// ([`with_address_file`](Self::with_address_file)).
     ///
     /// # Errors
     ///
-    /// If a variable is not a number, or the rank is not below the number of ranks.
+    /// If the value of a variable is not a valid number, if only one of `HPMOE_RANK` and `HPMOE_RANKS` is set, if there are more than
+    /// 65,536 ranks, or if the rank is not below the number of ranks.
     pub fn from_launcher() -> Result<Option<Self>, BootstrapError> {
         with_variables(|value| Self::from_variables(value))
     }

@@ -32,11 +32,11 @@ const READING: Duration = Duration::from_secs(5);
 pub struct Secret(Vec<u8>);
 
 impl Secret {
-    /// A secret of these bytes. Trailing white space is removed, because editors and `echo` add it to files.
+    /// Makes a secret of `bytes`. Trailing white space is removed, because editors and `echo` add it to files.
     ///
     /// # Errors
     ///
-    /// If fewer than 16 or more than 4,096 bytes are left.
+    /// If fewer than 16 or more than 4,096 bytes are left without the white space.
     pub fn new(bytes: impl Into<Vec<u8>>) -> Result<Self, BootstrapError> {
         let mut bytes = bytes.into();
         bytes.truncate(bytes.trim_ascii_end().len());
@@ -63,7 +63,8 @@ impl Secret {
     ///
     /// # Errors
     ///
-    /// If it can't be read within 5 seconds, if other users can read it, or if it is too short or too long.
+    /// If the file can't be read within 5 seconds, if users other than its owner and group can read it, if users other than its owner can
+    /// write it, or if the secret is too short or too long.
     pub fn from_file(path: &Path) -> Result<Self, BootstrapError> {
         let unusable = |why: String| BootstrapError::SecretFile { file: printable_path(path), why };
         let mut file = open(path).map_err(|error| {

@@ -2,25 +2,25 @@
 
 use std::fmt;
 
-/// Counts of connections to rank 0 that were not ranks of its job, while it waited for its ranks.
+/// Counts of strangers: connections that rank 0 did not accept as ranks of its job, by reason, while it waited for its ranks.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Strangers {
-    /// Closed before they sent a whole greeting, or dropped by rank 0 because they took too long or because too many
+    /// Connections that closed before they sent a whole greeting, or that rank 0 dropped because they took too long or because too many
     /// were open.
     pub silent: u64,
-    /// Spoke another protocol, or another version of this protocol.
+    /// Connections that spoke another protocol, or another version of this protocol.
     pub foreign: u64,
-    /// Ranks of other jobs.
+    /// Connections of ranks of other jobs.
     pub other_jobs: u64,
-    /// Did not prove that they know the job's secret.
+    /// Connections that did not prove that they know the job's secret.
     pub unproven: u64,
-    /// Had a rank number that the group does not have, or that has already joined.
+    /// Connections of ranks that were started for another number of ranks, or whose rank has already joined.
     pub misplaced: u64,
 }
 
 impl Strangers {
-    /// Total number of strangers.
+    /// Sum of all counts: the number of strangers.
     #[must_use]
     pub const fn count(&self) -> u64 {
         self.silent + self.foreign + self.other_jobs + self.unproven + self.misplaced

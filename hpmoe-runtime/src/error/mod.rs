@@ -20,26 +20,29 @@ use crate::bootstrap::BootstrapError;
 use crate::report::{StuckReport, size_text};
 use words::{at, each_value, lines, list, of_chunks, of_npu, room};
 
-/// An error of a launch. Most errors are found before anything starts, and all ranks return them. The exceptions are errors of a launch
-/// that runs: [`Stuck`](Self::Stuck), [`Rule`](Self::Rule), [`Resource`](Self::Resource), [`Lost`](Self::Lost),
-/// [`Cancelled`](Self::Cancelled), [`Npu`](Self::Npu) and [`NpuLaunch`](Self::NpuLaunch).
+/// An error of a launch. Most errors are found before anything starts, and all ranks return them.
+///
+/// A launch that runs can end with [`Stuck`](Self::Stuck), [`Rule`](Self::Rule), [`Resource`](Self::Resource), [`Lost`](Self::Lost),
+/// [`Cancelled`](Self::Cancelled), [`Npu`](Self::Npu) or [`NpuLaunch`](Self::NpuLaunch); the group can't be used after that. A kernel that
+/// makes its route can also find [`Route`](Self::Route), [`Capacity`](Self::Capacity) or [`EmptySlot`](Self::EmptySlot) before it sends a
+/// row; the group stays usable.
 #[derive(Clone, Error)]
 #[non_exhaustive]
 pub enum LaunchError {
     /// The route and the group have different numbers of ranks.
     #[error("the route is for {route} ranks, but the group has {group}: make both with the same number")]
     RouteRanks {
-        /// Ranks of the route.
+        /// Number of ranks that the route was made for.
         route: usize,
-        /// Ranks of the group.
+        /// Number of ranks in the group.
         group: usize,
     },
     /// A delay was set for a rank that the group does not have.
     #[error("there is a delay for rank {rank}, but the group has {ranks} ranks: delay one from 0 to {}", .ranks.saturating_sub(1))]
     DelayedRank {
-        /// The rank of the delay.
+        /// The rank that the delay was set for.
         rank: usize,
-        /// Ranks of the group.
+        /// Number of ranks in the group.
         ranks: usize,
     },
     /// `HPMOE_CHECKS`, which switches checks of host runs on or off, has an invalid value.
@@ -61,7 +64,7 @@ pub enum LaunchError {
     NoSchedule {
         /// Name of the kernel, `module::taskflow`.
         kernel: &'static str,
-        /// Ranks of the group.
+        /// Number of ranks in the group.
         ranks: usize,
         /// Numbers of ranks for which there are schedules.
         available: Vec<u32>,
@@ -80,16 +83,16 @@ pub enum LaunchError {
         /// Value in the kernel.
         built: usize,
     },
-    /// The route and the kernel have different numbers of places for experts.
+    /// The placement, or the route made with one, has a different number of places for experts than the kernel.
     #[error(
         "there are {placed} places for experts on each rank, but {kernel} was built with {built}: use a placement with {built} places on each"
     )]
     Places {
         /// Name of the kernel, `module::taskflow`.
         kernel: &'static str,
-        /// Number of places on each rank in the route.
+        /// Number of places on each rank in the route or the placement.
         placed: usize,
-        /// Number of places on each rank in the kernel.
+        /// Number of places on each rank that the kernel was built with.
         built: usize,
     },
     /// The route was made with a placement that is not the group's.
@@ -113,8 +116,8 @@ send tokens for every expert (`route.sends`)"
         /// Name of the kernel, `module::taskflow`.
         kernel: &'static str,
     },
-    /// An expert has several places, the chunks add to experts' matrices, and launches choose the number of chunks. Which place gets a row
-    /// would then depend on that number, and with it the sums.
+    /// An expert has several places, the chunks add to experts' matrices, and launches choose the number of chunks. The place that a row
+    /// goes to, and thus the sums, would then depend on the number of chunks.
     #[error(
         "{kernel} adds to gradients of experts and chooses its number of chunks, but some expert has several places, whose gradients would \
 depend on that number: give each expert one place, or build the kernel without chunks_at_most"
@@ -130,7 +133,7 @@ depend on that number: give each expert one place, or build the kernel without c
     Tokens {
         /// Name of the kernel, `module::taskflow`.
         kernel: &'static str,
-        /// The rank with these tokens.
+        /// The rank that has too many tokens.
         rank: usize,
         /// Number of the rank's tokens.
         tokens: usize,
@@ -149,9 +152,9 @@ depend on that number: give each expert one place, or build the kernel without c
         task: &'static str,
         /// The rank that the slot belongs to.
         rank: usize,
-        /// Row of the id.
+        /// The slot's token: the row of the empty id in the rank's ids.
         token: usize,
-        /// Column of the id.
+        /// Column of the empty id in its row.
         k: usize,
     },
     /// A tensor does not match the kernel or the route.
@@ -170,7 +173,7 @@ depend on that number: give each expert one place, or build the kernel without c
         rows: usize,
         /// Number of rows that the rank has room for.
         capacity: usize,
-        /// The maximum number of chunks, which `rows` is for, if launches choose the number; `None` if the number is a constant.
+        /// The maximum number of chunks, for which `rows` is counted, if launches choose the number; `None` if the number is a constant.
         chunks: Option<usize>,
         /// Additional bytes of workspace and symmetric heap, per rank, that make room for `rows` rows.
         missing: usize,
@@ -183,7 +186,7 @@ depend on that number: give each expert one place, or build the kernel without c
     Unrouted {
         /// Name of the kernel, `module::taskflow`.
         kernel: &'static str,
-        /// Number of these launches since the last wait.
+        /// Number of failed launches since the previous wait, without the last launch.
         launches: u32,
     },
     /// Streams were passed to a group that does not run on NPUs.
@@ -206,7 +209,7 @@ depend on that number: give each expert one place, or build the kernel without c
         kernel: &'static str,
         /// Bytes that a rank needs; `usize::MAX` if the number is larger still.
         bytes: usize,
-        /// Ranks of the group.
+        /// Number of ranks in the group.
         ranks: usize,
         /// Number of received rows that the memory would have room for.
         capacity: usize,
@@ -216,7 +219,7 @@ depend on that number: give each expert one place, or build the kernel without c
     /// This machine refused a resource that a rank needs. All ranks have been stopped.
     #[error("rank {rank} could not get {resource} ({cause}): {}, then make a new Group", resource.way_out())]
     Resource {
-        /// The rank that needs it.
+        /// The rank that needs the resource.
         rank: usize,
         /// The resource that was refused.
         resource: Resource,
@@ -237,7 +240,7 @@ depend on that number: give each expert one place, or build the kernel without c
     /// Another process could not start the launch.
     #[error("rank {rank} failed with this error: {message}")]
     OtherRank {
-        /// The rank with the error.
+        /// The rank that could not start the launch.
         rank: usize,
         /// The message of that rank's error.
         message: String,
@@ -248,7 +251,7 @@ depend on that number: give each expert one place, or build the kernel without c
          namespace of processes (/proc), as one user"
     )]
     SharedMemory {
-        /// The rank that tried to map it.
+        /// The rank that tried to map the heap.
         rank: usize,
         /// The rank that the heap belongs to.
         peer: usize,
@@ -268,8 +271,8 @@ depend on that number: give each expert one place, or build the kernel without c
     /// An exchange between the processes of the group failed before the kernel ran.
     #[error(transparent)]
     Peers(#[from] BootstrapError),
-    /// The route is invalid. The host finds this when it makes the route; a kernel that makes its own finds it before
-    /// it sends a row.
+    /// The route is invalid, for instance because an id names no expert. The host finds this when it makes the route; a kernel that makes
+    /// its own route finds it before it sends a row.
     #[error(transparent)]
     Route(#[from] RouteError),
     /// A route was passed to a kernel that makes its own.
@@ -292,7 +295,7 @@ depend on that number: give each expert one place, or build the kernel without c
         /// Name of the kernel, `module::taskflow`.
         kernel: &'static str,
     },
-    /// The tables of a route that the kernel makes are too small for this group.
+    /// The kernel makes its route, and the route of a group of this size can be too large for the kernel's tables.
     #[error(
         "{kernel} makes its route itself, for at most {limit} {what}, but on {ranks} ranks there can be {value}: {way_out}, or give it a \
          route that the host makes (`route: &Route`)"
@@ -300,15 +303,15 @@ depend on that number: give each expert one place, or build the kernel without c
     RouteTooLarge {
         /// Name of the kernel, `module::taskflow`.
         kernel: &'static str,
-        /// Ranks of the group.
+        /// Number of ranks in the group.
         ranks: usize,
-        /// The unit that is counted.
+        /// The unit of `value` and `limit`, for the message.
         what: &'static str,
-        /// The number that there can be in this group.
+        /// The largest number of this unit that a launch of the group can need.
         value: usize,
-        /// The largest number that fits.
+        /// The largest number of this unit that fits into the tables.
         limit: usize,
-        /// The way out.
+        /// Advice, for the message: what the user can change.
         way_out: &'static str,
     },
     /// A [`Cancel`](crate::Cancel) ended the launch before its cores had finished.
@@ -317,11 +320,11 @@ depend on that number: give each expert one place, or build the kernel without c
     /// A rank was lost while the kernel ran.
     #[error("{cause}{}{}", of_npu(.npu.as_deref()), lines(.report.as_deref()))]
     Lost {
-        /// The error that names the lost rank, and how its loss was noticed.
+        /// The error that names the lost rank and says how its loss was noticed.
         cause: BootstrapError,
         /// The error that stopped this process's NPU because of the loss; `None` if the kernel ended by itself.
         npu: Option<Box<NpuError>>,
-        /// The state of this process's cores, if it could be read.
+        /// The state of the cores of this process's rank; `None` if it could not be read.
         report: Option<Box<StuckReport>>,
     },
     /// An NPU or CANN's runtime library is not in the required state, or a call of it failed.
@@ -334,10 +337,10 @@ depend on that number: give each expert one place, or build the kernel without c
         rank: usize,
         /// CANN's error.
         cause: NpuError,
-        /// The state of all ranks' cores.
+        /// The state of the cores of all ranks; if ranks are processes, only of this process's rank.
         report: Box<StuckReport>,
     },
-    /// An earlier launch of the group failed, so the group's counters can't be trusted.
+    /// An earlier launch or exchange of the group failed, so the group's counters can't be trusted.
     #[error("an earlier launch of this group went wrong and left its counters undefined: make a new Group")]
     Broken,
     /// The kernel made no progress within the time limit.
@@ -346,9 +349,9 @@ depend on that number: give each expert one place, or build the kernel without c
     /// The kernel broke a rule of the device.
     #[error("{message}{}", at(.source_line))]
     Rule {
-        /// Core, call and rule.
+        /// The core that broke the rule, its AscendC call, and the rule, in words.
         message: String,
-        /// Task, source line, tile and call that the core was running; `None` if it had not started any.
+        /// Source line, task, tile and call that the core was running; `None` if it had not started any.
         source_line: Option<String>,
     },
 }

@@ -18,11 +18,12 @@ use crate::argument::RankPart;
 use crate::error::ArgumentError;
 use crate::{Argument, CompiledKernel, LaunchError, Report, Streams, check};
 
-/// A launch whose argument block keeps its address, so that captured graphs can replay it.
+/// A launch that can be made again and again, with new data in the same tensors. Its argument block keeps its address, so captured graphs
+/// can replay the launch.
 ///
-/// The block has everything that a kernel reads from the host: tables, addresses, numbers of tokens. [`Group::fix`] makes it once. Each
-/// launch uses the current data of the same tensors. A kernel that makes its route (`Route::of`) makes it from the ids of each launch; if
-/// the host makes the route, all launches have the same one. On NPUs, [`enqueue`](Self::enqueue) puts kernels on streams and copies
+/// The argument block has everything that a kernel reads from the host: tables, addresses, numbers of tokens. [`Group::fix`] makes it once.
+/// Each launch uses the current data of the same tensors. A kernel that makes its route (`Route::of`) makes it from the ids of each launch;
+/// if the host makes the route, all launches have the same one. On NPUs, [`enqueue`](Self::enqueue) puts kernels on streams and copies
 /// nothing.
 ///
 /// ```
@@ -62,12 +63,12 @@ enum Block {
 
 impl Group {
     /// Makes the argument block of a launch, which can then be launched repeatedly with these tensors. `route` is the host's route; it is
-    /// `None` if the kernel makes its own. Nothing is launched yet. If ranks are processes, all of them must call this.
+    /// `None` if the kernel makes its own. This call launches nothing. If ranks are processes, all of them must make it.
     ///
     /// # Errors
     ///
     /// The errors that [`launch`](Self::launch) finds before a kernel runs. On NPUs, also if a tensor is not in the NPUs' memory
-    /// ([`Argument::on_npus`]), because nothing is copied.
+    /// ([`Argument::on_npus`]), because fixed launches copy nothing.
     pub fn fix<'a>(
         &'a self,
         kernel: &CompiledKernel,
@@ -201,13 +202,14 @@ impl<'a> FixedLaunch<'a> {
     }
 
     /// Changes the placement of experts for later launches. The kernel must make its route, and the launch must have been fixed on a group
-    /// with a placement ([`Group::placed`]). Only the placement in the argument block is overwritten, so captured graphs use the new one,
-    /// too. Before the call, the program must wait for all earlier launches, including those by graphs. If ranks are processes, each of
-    /// them must make this call.
+    /// with a placement ([`Group::placed`]). Only the placement in the argument block is overwritten, so captured graphs use the new
+    /// placement, too. Before the call, the program must wait for all earlier launches, including those by graphs. If ranks are processes,
+    /// each of them must make this call.
     ///
     /// # Errors
     ///
-    /// If the launch has no placement, one of its launches is pending, or the placement does not fit the kernel.
+    /// If the launch was fixed without a placement, one of its launches has not been waited for, the kernel takes its route from the host,
+    /// or the placement does not fit the kernel.
     pub fn place(&mut self, placement: &Placement) -> Result<(), LaunchError> {
         let tables = self.kernel.tables();
         let ranks = self.group.ranks().count();
@@ -245,14 +247,16 @@ impl<'a> FixedLaunch<'a> {
     ///
     /// # Errors
     ///
-    /// The errors of [`Group::launch`], or if a tensor has a different address or number of rows than before.
+    /// The errors of [`Group::launch`]. Also if the arguments are not the tensors that the launch was made for: another address or number
+    /// of rows.
     pub fn launch(&mut self, arguments: &[Argument<'_>]) -> Result<Report, LaunchError> {
         self.enqueue(None, arguments)?;
         Ok(self.wait()?.expect("a launch is pending"))
     }
 
     /// Enqueues the kernel on the NPUs once more, after all earlier launches, and returns at once. It copies nothing and waits for nothing.
-    /// `streams` are ordered with the launch as in [`Group::enqueue`]. If ranks are processes, all of them must call this equally often.
+    /// Work on `streams` is ordered with the launch as in [`Group::enqueue`]. If ranks are processes, all of them must call this the same
+    /// number of times.
     ///
     /// A group that runs on the host completes the launch before this returns.
     ///
@@ -274,8 +278,8 @@ impl<'a> FixedLaunch<'a> {
     }
 
     /// Enqueues only the kernel, on streams that are being captured in graphs: no event, no copy, no wait. The kernel then runs each time
-    /// the graphs are launched; report the number of launches to [`replayed`](Self::replayed). Only the graphs' streams order these
-    /// launches. The program must keep them from running at the same time as other launches on the same NPUs.
+    /// the graphs are launched; the program reports the number of these launches to [`replayed`](Self::replayed). Only the graphs' streams
+    /// order these launches. The program must keep them from running at the same time as other launches on the same NPUs.
     ///
     /// # Errors
     ///
@@ -289,8 +293,8 @@ impl<'a> FixedLaunch<'a> {
         }
     }
 
-    /// Reports `launches` launches by graphs to the next [`wait`](Self::wait), since this library can't see them. Before the call, the
-    /// program must wait for the streams of these graphs.
+    /// Counts `launches` launches that graphs have made, which this library can't observe; the next [`wait`](Self::wait) includes them.
+    /// Before the call, the program must wait for the streams of these graphs.
     ///
     /// # Errors
     ///

@@ -18,17 +18,17 @@ use crate::engine::OpenShmem;
 const GREETING: Duration = Duration::from_secs(60);
 
 impl Group {
-    /// A group in which this process is one rank, and every other rank is another process that joins in the same way. All
-    /// ranks must make the same calls in the same order. [`PerRank`](hpmoe_kernels::PerRank) holds only the part of this
-    /// rank, routes come from [`Route::gather`](hpmoe_kernels::Route::gather), and rows that peers write are in memory that
-    /// all processes map.
+    /// Makes a group in which this process is one rank, and every other rank is another process that joins in the same way. All ranks must
+    /// make the same calls in the same order. [`PerRank`](hpmoe_kernels::PerRank) holds only the part of this rank, and routes come from
+    /// [`Route::gather`](hpmoe_kernels::Route::gather). On the host, rows that peers write are in memory that all processes map.
     ///
-    /// Before it starts, a launch compares what each rank launches. It returns the same report or the same error on all
-    /// ranks. If a process ends, the launches of all other processes end within a second, with an error that names its rank.
+    /// Before a launch starts, the ranks compare what each of them launches. A launch returns the same report or the same error on all
+    /// ranks. If a process ends, the launches of all other processes end within a second, with an error that names the rank of that
+    /// process.
     ///
     /// # Errors
     ///
-    /// If another rank does not join in time, or runs another version of this crate.
+    /// If another rank is gone, does not make this call within 60 seconds, or runs another version of this crate.
     pub fn join(bootstrap: impl Bootstrap + 'static) -> Result<Self, LaunchError> {
         Self::of(Member::new(Box::new(bootstrap)))
     }
@@ -43,8 +43,8 @@ impl Group {
         Ok(Self::of_ranks(ranks, Some(member), options))
     }
 
-    /// The group that a launcher (torchrun, MPI, srun) started this process for, according to [`Place::from_launcher`];
-    /// `None` if no launcher did. The processes are joined by [`TcpBootstrap`], with the settings of
+    /// Joins the group that a launcher (torchrun, MPI, srun) started this process for, according to [`Place::from_launcher`]; `None` if no
+    /// launcher did, or if it started only one rank. The processes are joined by [`TcpBootstrap`], with the settings of
     /// [`Joining::from_environment`].
     ///
     /// With `HPMOE_ENGINE=openshmem`, processes that `oshrun` has started can be on several machines: kernels on the host write the memory
@@ -76,12 +76,14 @@ impl Group {
         Place::from_launcher()?.map(join).transpose()
     }
 
-    /// Returns the bytes that each rank passed, rank 0 first. All ranks must call it. If all ranks run in this process,
-    /// nothing is exchanged, and the result is just `bytes`. A [`TcpBootstrap`] accepts up to 256 MiB from each rank.
+    /// Exchanges bytes between processes, and returns the bytes that each rank passed, rank 0 first. All ranks must make this call. If all
+    /// ranks run in this process, nothing is exchanged, and the result has `bytes` as its only entry. A [`TcpBootstrap`] accepts up to 256
+    /// MiB from each rank.
     ///
     /// # Errors
     ///
-    /// If a rank is gone, or does not call it within [`time_limit`](Self::time_limit). The group can't be used after that.
+    /// If `bytes` is too long, or a rank is gone or does not make this call within [`time_limit`](Self::time_limit). The group can't be
+    /// used after that.
     pub fn all_gather(&self, bytes: &[u8]) -> Result<Vec<Vec<u8>>, LaunchError> {
         let Some(member) = &self.joint.member else { return Ok(vec![bytes.to_vec()]) };
         let mut state = self.joint.state.lock().unwrap_or_else(PoisonError::into_inner);

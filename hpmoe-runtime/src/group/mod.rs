@@ -79,10 +79,11 @@ impl Group {
     }
 
     /// Makes the group run kernels on NPUs. Rank r uses NPU r of those that this process sees (`ASCEND_RT_VISIBLE_DEVICES`). A rank that
-    /// runs in its own process uses the NPU with its number on this machine (`LOCAL_RANK`, or the launcher's variable for it), or the
-    /// only NPU that it sees. Kernels must be built with `HPMOE_DEVICE=cann`. A launch copies the caller's tensors to the NPUs, and
-    /// outputs back. Options of host runs ([`seed`](Self::seed), [`threads`](Self::threads)) have no effect. Ranks that are processes
-    /// share memory by fabric handles, or by CANN's SHMEM library with `HPMOE_SYMMETRIC_MEMORY=shmem`.
+    /// runs in its own process uses the NPU with its number on this machine (`LOCAL_RANK`, or the launcher's variable for it), or the only
+    /// NPU that it sees. Kernels must be built with `HPMOE_DEVICE=cann`. A launch copies tensors in host memory to the NPUs, and outputs
+    /// back; tensors in NPU memory ([`Argument::on_npus`](crate::Argument::on_npus)) are used in place. Options of host runs
+    /// ([`seed`](Self::seed), [`threads`](Self::threads)) have no effect. Ranks that are processes share memory by fabric handles, or by
+    /// CANN's SHMEM library with `HPMOE_SYMMETRIC_MEMORY=shmem`.
     ///
     /// # Errors
     ///
@@ -90,7 +91,7 @@ impl Group {
     ///
     /// # Panics
     ///
-    /// If a group with a placement ([`placed`](Self::placed)) already shares these ranks: make such groups afterwards.
+    /// If [`placed`](Self::placed) has made another group from this one: call it only after this method.
     pub fn on_npus(self) -> Result<Self, LaunchError> {
         let npus = match &self.joint.member {
             None => npu::open(0, self.joint.ranks)?,
@@ -99,7 +100,7 @@ impl Group {
         self.with_npus(npus)
     }
 
-    /// Like [`on_npus`](Self::on_npus), but starts at NPU `first`: rank r uses NPU `first + r`; a rank that runs in its own
+    /// Like [`on_npus`](Self::on_npus), but starts at NPU `first`, counted from 0: rank r uses NPU `first + r`; a rank that runs in its own
     /// process uses NPU `first`.
     ///
     /// # Errors
@@ -130,8 +131,9 @@ impl Group {
         Self { joint: Arc::new(joint), options, placement: None }
     }
 
-    /// A group with the same ranks and memory and with this placement of experts, which kernels that make their route (`Route::of`) use.
-    /// Kernels that take a route need one that was made with the same placement ([`Route::placed`](hpmoe_kernels::Route::placed)).
+    /// Makes a group with the same ranks and memory, and with the given placement of experts, which kernels that make their route
+    /// (`Route::of`) use. Kernels that take a route need one that was made with the same placement
+    /// ([`Route::placed`](hpmoe_kernels::Route::placed)).
     ///
     /// ```
     /// use hpmoe_runtime::prelude::*;
@@ -152,7 +154,7 @@ impl Group {
         Ok(Self { joint: Arc::clone(&self.joint), options: self.options.clone(), placement })
     }
 
-    /// The placement of experts that the group was made with ([`placed`](Self::placed)), if any.
+    /// The placement of experts that the group was made with ([`placed`](Self::placed)); `None` if it has none.
     #[must_use]
     pub fn placement(&self) -> Option<&Placement> {
         self.placement.as_deref()

@@ -14,11 +14,12 @@ use super::state::GroupState;
 use crate::backend::npu;
 use crate::{Argument, CompiledKernel, LaunchError, Report, Streams, check};
 
-/// A launch on the streams of a group's NPUs. It borrows the tensors that the launch reads and writes. Outputs are complete once the launch
-/// has been waited for, by [`wait`](Self::wait) or by dropping the `Pending`.
+/// A launch that has been put on the streams of a group's NPUs. It borrows the tensors that the launch reads and writes. Outputs are
+/// complete once the launch has been waited for, by [`wait`](Self::wait) or by dropping the `Pending`. In a group that runs on the host,
+/// the launch is already complete.
 ///
-/// Forgetting a `Pending` ([`std::mem::forget`]) does no harm: kernels work on copies, which the group keeps until it is dropped, and
-/// nothing is written to the tensors.
+/// Forgetting a `Pending` ([`std::mem::forget`]) does no harm: kernels work on copies of tensors in host memory, which the group keeps
+/// until it is dropped, and nothing is written to the tensors themselves.
 ///
 /// ```compile_fail,E0502
 /// use hpmoe_runtime::{Argument, CompiledKernel, prelude::*};
@@ -77,7 +78,8 @@ impl Pending<'_> {
         self.finish().unwrap_or(Err(LaunchError::Broken))
     }
 
-    /// Leaves the launch to the group, which waits for it when the group is dropped. Tensors in host memory then don't get the outputs.
+    /// Leaves the launch to the group, which waits for it when the group is dropped. Tensors in host memory then don't get the outputs of a
+    /// launch on NPUs.
     pub fn leave(mut self) {
         self.launch = PendingLaunch::Waited;
     }
@@ -100,9 +102,9 @@ impl Drop for Pending<'_> {
 }
 
 impl Group {
-    /// Enqueues a launch on the group's NPUs and returns before it has ended. ([`launch`](Self::launch) does this and then calls
-    /// [`Pending::wait`].) Several launches can be pending; they run in the order of these calls. With `streams`, the launch is ordered
-    /// after work already enqueued on them and before work enqueued later, so the host need not wait before a framework's tensors
+    /// Enqueues a launch on the group's NPUs and returns before the launch has ended. ([`launch`](Self::launch) enqueues in the same way,
+    /// and then waits.) Several launches can be pending; they run in the order of these calls. With `streams`, the launch is ordered after
+    /// work already enqueued on them and before work enqueued later, so the host need not wait before a framework's tensors
     /// ([`Argument::on_npus`]) are used.
     ///
     /// A group that runs on the host completes the launch before this returns.
@@ -110,7 +112,7 @@ impl Group {
     /// # Errors
     ///
     /// The errors that [`launch`](Self::launch) finds before the kernel runs; on the host, all errors of a launch. Also if a pending launch
-    /// uses memory that this launch needs.
+    /// uses memory that this launch needs, or if `streams` are passed to a group that runs on the host.
     pub fn enqueue<'a>(
         &'a self,
         kernel: &CompiledKernel,

@@ -11,7 +11,8 @@ use crate::backend::host::InjectedFault;
 use crate::bootstrap::Cancel;
 
 impl Group {
-    /// Sets the seed of the random order of events that a kernel leaves open. Results must not depend on it.
+    /// Sets the seed of host runs, which draw at random the order of all events that a kernel leaves open. Results must not depend on the
+    /// seed. Default: 0.
     #[must_use]
     pub const fn seed(mut self, seed: u64) -> Self {
         self.options.seed = seed;
@@ -28,9 +29,9 @@ impl Group {
 
     /// Reserves room for `rows` received rows on each rank; with chunks, `rows` received rows of each chunk.
     ///
-    /// Default: the most that any routing can need, which is ranks · `TOKENS` · min(`TOP_K`, experts of a rank), with ⌈`TOKENS` / chunks⌉
-    /// in place of `TOKENS` for a kernel with chunks. For kernels whose launches choose the number of chunks, it is 1.5 times the rows of
-    /// an even load, but at least 4,096 rows and at most those of any routing.
+    /// Default: the most that any routing can need. This is ranks · `TOKENS` · min(`TOP_K`, experts of a rank), or less if routing is
+    /// group-limited; a kernel with chunks has ⌈`TOKENS` / chunks⌉ in place of `TOKENS`. If launches choose the number of chunks, the
+    /// default is 1.5 times the rows of an even load, but at least 4,096 rows and at most those of any routing.
     #[must_use]
     pub fn capacity_rows(mut self, rows: usize) -> Self {
         self.options.capacity = Some(rows);
@@ -45,8 +46,9 @@ impl Group {
         self
     }
 
-    /// Sets the number of threads of each rank, all of which take part from the start of each launch. Default: the machine's threads are
-    /// divided among the ranks. A rank then starts on one thread, and its other threads join if the launch lasts longer than 300 µs.
+    /// Sets the number of threads of each rank; all of them take part from the start of each launch. Default: the machine's threads are
+    /// divided among the ranks, with at least one for each. A rank then starts on one thread, and its other threads join if the launch
+    /// lasts longer than 300 µs.
     #[must_use]
     pub const fn threads(mut self, threads: u32) -> Self {
         self.options.threads = Some(threads);
@@ -72,16 +74,16 @@ impl Group {
         self
     }
 
-    /// Repeats each launch `times` times. Nothing makes ranks wait for each other between the repetitions.
+    /// Repeats each launch `times` times (default: once). Nothing makes ranks wait for each other between the repetitions.
     #[must_use]
     pub const fn repeat(mut self, times: u32) -> Self {
         self.options.repeat = times;
         self
     }
 
-    /// Sets the number of tiles of each core for which there is room for time stamps, 32 bytes each, if the kernel records time stamps
-    /// (built with `HPMOE_TIME_STAMPS=on`). Later tiles have no time stamps, and the report says how many. Default: 4,096, which is 9 MiB
-    /// on a rank with 72 cores; at most 16,777,216.
+    /// Sets the number of tiles for which each core has room for time stamps, if the kernel records time stamps (built with
+    /// `HPMOE_TIME_STAMPS=on`). A time stamp takes 32 bytes. Later tiles of a core have no time stamps, and the report says how many. Odd
+    /// numbers are rounded up. Default: 4,096, which is 9 MiB on a rank with 72 cores; at most 16,777,216.
     #[must_use]
     pub const fn stamp_room(mut self, tiles: u32) -> Self {
         const MOST: u32 = 1 << 24;
@@ -91,7 +93,7 @@ impl Group {
         self
     }
 
-    /// Ends launches early, within a second, when this handle is cancelled. Running cores are stopped, and the group can't be used after
+    /// Makes launches end within a second when `cancel` is cancelled. Running cores are then stopped, and the group can't be used after
     /// that. If ranks are processes, use [`Joining::cancelled_by`](crate::Joining::cancelled_by) instead, which also notifies the other
     /// ranks that this one is gone.
     ///
@@ -117,7 +119,7 @@ impl Group {
         self
     }
 
-    /// Makes a failure happen on a rank, to test how launches handle it.
+    /// Injects a failure into launches on rank `rank`, to test how launches handle it.
     #[doc(hidden)]
     #[must_use]
     pub const fn fault(mut self, rank: Rank, fault: InjectedFault) -> Self {

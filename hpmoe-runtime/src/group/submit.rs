@@ -23,9 +23,10 @@ impl Group {
     ///
     /// # Errors
     ///
-    /// If the arguments don't fit the kernel, the route or the group; this is found before anything starts. If the kernel
-    /// makes no progress or breaks a rule of the device, or the machine refuses a resource; the group can't be used after
-    /// that.
+    /// If the arguments don't fit the kernel, the route or the group. This is found before anything starts, and the group stays usable.
+    ///
+    /// If the kernel makes no progress or breaks a rule of the device, the machine refuses a resource, a rank is lost, or the launch is
+    /// cancelled. The group can't be used after that.
     pub fn launch(
         &self,
         kernel: &CompiledKernel,
@@ -35,8 +36,8 @@ impl Group {
         self.launch_row(kernel, &[(route, arguments)])
     }
 
-    /// Runs a kernel several times. Nothing makes ranks wait for each other between the launches. Each launch has its own
-    /// route and tensors, so if a launch uses another launch's data by mistake, its results show it.
+    /// Runs a kernel once for each entry of `row`, one launch directly after another. Nothing makes ranks wait for each other between the
+    /// launches. Each launch has its own route and tensors, so if a launch uses another launch's data by mistake, its results show it.
     ///
     /// # Errors
     ///
@@ -44,7 +45,7 @@ impl Group {
     ///
     /// # Panics
     ///
-    /// If the row is empty.
+    /// If `row` is empty.
     pub fn launch_row(
         &self,
         kernel: &CompiledKernel,
@@ -59,13 +60,13 @@ impl Group {
     ///
     /// # Errors
     ///
-    /// As [`launch`](Self::launch). If the ids are invalid, or a rank would receive more rows than it has room for, the kernel finds this
-    /// before it sends a row: all ranks return the same error, and the group stays usable.
+    /// As [`launch`](Self::launch). Also if the ids are invalid, or a rank would receive more rows than it has room for. The kernel finds
+    /// this before it sends a row: all ranks return the same error, and the group stays usable.
     pub fn launch_routed(&self, kernel: &CompiledKernel, arguments: &[Argument<'_>]) -> Result<Report, LaunchError> {
         self.launch_routed_row(kernel, &[arguments])
     }
 
-    /// Runs a kernel that makes its route several times, as [`launch_row`](Self::launch_row) does.
+    /// Like [`launch_row`](Self::launch_row), for a kernel that makes its route: runs it once for each entry of `row`.
     ///
     /// # Errors
     ///
@@ -73,7 +74,7 @@ impl Group {
     ///
     /// # Panics
     ///
-    /// If the row is empty.
+    /// If `row` is empty.
     pub fn launch_routed_row(&self, kernel: &CompiledKernel, row: &[&[Argument<'_>]]) -> Result<Report, LaunchError> {
         let row: Vec<_> = row.iter().map(|&arguments| UncheckedStep { route: None, arguments }).collect();
         self.launch_steps(kernel, &row)

@@ -15,19 +15,19 @@ pub struct KernelMemory {
     pub workspace: usize,
     /// Bytes of the symmetric heap, which the group allocates at the kernel's first launch and keeps.
     pub heap: usize,
-    /// Maximum number of rows of a caller's tensor of received rows.
+    /// Maximum number of rows that a launch uses of a caller's tensor of received rows.
     pub received_rows: usize,
-    /// Maximum number of rows of a caller's tensor of once-sent rows.
+    /// Maximum number of rows that a launch uses of a caller's tensor of once-sent rows.
     pub once_rows: usize,
 }
 
 impl CompiledKernel {
-    /// The memory that a launch on `ranks` ranks needs on each of them, with room for `capacity` received rows (of each
-    /// chunk). If `capacity` is `None`, there is room for any routing.
+    /// The memory that a launch on `ranks` ranks needs on each of them, with room for `capacity` received rows (of each chunk). If
+    /// `capacity` is `None`, the default of [`Group::capacity_rows`](crate::Group::capacity_rows) applies.
     ///
     /// # Errors
     ///
-    /// If the kernel has no schedule for that number of ranks.
+    /// If the kernel has no schedule for `ranks` ranks.
     pub fn memory(&self, ranks: usize, capacity: Option<usize>) -> Result<KernelMemory, LaunchError> {
         let tables = self.tables();
         check::schedule(tables, ranks)?;
@@ -37,13 +37,13 @@ impl CompiledKernel {
         Ok(KernelMemory { workspace, heap, received_rows, once_rows: sizes.caller_rows(RowKind::Once) })
     }
 
-    /// The memory that a launch on `ranks` ranks needs on each of them, listed by tensor, with room for `capacity`
-    /// received rows (of each chunk); `None` for the default. The listed sizes of the caller's tensors are those of a
-    /// rank that has `tokens` tokens and receives `capacity` rows.
+    /// The memory that a launch on `ranks` ranks needs on each of them, listed by tensor, with room for `capacity` received rows (of each
+    /// chunk). If `capacity` is `None`, the default of [`Group::capacity_rows`](crate::Group::capacity_rows) applies. The listed sizes of
+    /// the caller's tensors are those of a rank that has `tokens` tokens and receives as many rows as it has room for.
     ///
     /// # Errors
     ///
-    /// If the kernel has no schedule for that number of ranks, or `tokens` is more than it was built for.
+    /// If the kernel has no schedule for `ranks` ranks, or `tokens` is more than the number of tokens that it was built for.
     pub fn memory_table(
         &self,
         ranks: usize,

@@ -16,11 +16,12 @@ pub struct CoreReport {
     pub rank: usize,
     /// `AIC` or `AIV`.
     pub kind: &'static str,
-    /// The core's number among the cores of its kind.
+    /// The core's number among the cores of its kind on that rank.
     pub number: usize,
-    /// Whether this core's wait exceeded the time limit. Other cores stop because of it.
+    /// Whether this core gave up because its wait exceeded the time limit. The other cores then stop.
     pub gave_up: bool,
-    /// The counter that the core waited for, and its task with source line, tile and call.
+    /// The state of the core in words. For a core that waited or ran a task: the counter that it waited for, and the task with source line,
+    /// tile and call.
     pub text: String,
     /// Position of the call that the core waited in: 0 for a wait for another rank's start, then the taskflow's calls in order. `None` if
     /// the core did not wait.

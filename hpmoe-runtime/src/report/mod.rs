@@ -32,13 +32,13 @@ pub struct Report {
     pub kernel: &'static str,
     /// Number of ranks in the group.
     pub ranks: usize,
-    /// Number of launches in a row.
+    /// Number of launches in the row; 1 for a single launch.
     pub launches: u32,
     /// Number of task bodies that were run.
     pub tasks: u64,
     /// Number of task bodies without rows or without columns. The schedule guarantees zero.
     pub empty_tasks: u64,
-    /// Number of counter reads, over all cores.
+    /// Number of times that a core waited for a counter or found it complete at once, over all cores.
     pub waits: u64,
     /// Number of matrix cores that ran a task, on the rank with the fewest.
     pub aic_cores_used: usize,
@@ -46,7 +46,7 @@ pub struct Report {
     pub aiv_cores_used: usize,
     /// Numbers of matrix and of vector cores that ran a task, on each rank.
     pub cores_used: Vec<(usize, usize)>,
-    /// Number of counters of a rank, in one of the two sets.
+    /// Number of readiness counters in one of a rank's two sets, between which launches alternate.
     pub counters: u32,
     /// Size of a descriptor in bytes.
     pub descriptor_bytes: usize,
@@ -60,37 +60,36 @@ pub struct Report {
     /// Maximum number of chunks, if launches choose the number (`chunks_at_most` of the build); `None` if it is a
     /// constant of the kernel.
     pub chunks_at_most: Option<usize>,
-    /// The rule that chose `capacity_rows`, if the group does not set it.
+    /// The rule that chose `capacity_rows`, in words; `as the group says` if the group sets another number than the default.
     pub capacity_rule: &'static str,
-    /// The caller's tensors of received rows that one launch keeps for another: name, and bytes on the rank with the
+    /// The caller's tensors of received or once-sent rows, which one launch can keep for another: name, and bytes on the rank with the
     /// largest part.
     pub kept: Vec<(&'static str, usize)>,
     /// Tasks with an external operator; [`ran`](Self::ran) says which operators ran.
     pub externals: &'static [ExternalTable],
     /// Results whose bits may differ from the reference's; [`tolerance`](Self::tolerance) gives the limit.
     pub tolerances: &'static [ToleranceTable],
-    /// Time on this machine's clock when the first launch began; on NPUs, when it was enqueued.
+    /// Time on this machine's clock when the first launch began; on NPUs, when the first launch was enqueued.
     pub begun: SystemTime,
-    /// Wall-clock time of all launches, from the first rank's start to the last rank's end; for a pending launch, until
-    /// it was waited for.
+    /// Wall-clock time of all launches, from the first rank's start to the last rank's end; for a pending launch, until the program had
+    /// waited for it.
     pub wall: Duration,
     /// Counts of the host run, over all ranks and launches; all zero if NPUs ran the kernel.
     pub host: HostStatistics,
     /// Whether NPUs ran the kernel.
     pub on_npus: bool,
-    /// Whether the host run was checked (`Group::checks`).
+    /// Whether the host run was checked (`Group::checks`); always true if NPUs ran the kernel.
     pub checks: bool,
     /// Connections of strangers to rank 0 while the ranks joined, if the ranks are processes.
     pub strangers: Strangers,
-    /// The times at which each core ran its tiles, if the kernel records time stamps (built with
-    /// `HPMOE_TIME_STAMPS=on`).
+    /// The times at which each core ran its tiles; `None` unless the kernel records time stamps (built with `HPMOE_TIME_STAMPS=on`).
     pub trace: Option<Trace>,
 }
 
 /// The memory that a launch needs.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct MemoryUse {
-    /// Number of counters of a rank, in one of the two sets.
+    /// Number of readiness counters in one of a rank's two sets, between which launches alternate.
     pub(crate) counters: u32,
     /// Bytes reserved for the taskflow's tensors, as in [`Report::workspace_bytes`].
     pub(crate) workspace: usize,
@@ -163,15 +162,15 @@ impl Report {
         Self { on_npus: true, trace: self.trace.map(|trace| Trace { on: chip, ..trace }), ..self }
     }
 
-    /// Whether an external operator ran. A device-only operator does not run on the host; the task's body runs instead.
+    /// Whether the operator of `external` ran. A device-only operator does not run on the host; the task's body runs instead.
     #[must_use]
     pub const fn ran(&self, external: &ExternalTable) -> bool {
         self.on_npus || !external.device_only
     }
 
-    /// Bound on the difference between a result's element and the reference's, relative to the largest element of its
-    /// tile. It follows from the tolerances of the external operators that contribute to the tensor. 0 means equal
-    /// bits. On NPUs, the cube's order of sums adds to the difference.
+    /// Bound on the difference between an element of the result `tensor` and the same element of the reference's result, relative to the
+    /// largest element of its tile. It follows from the tolerances of the external operators that contribute to the tensor. 0 means equal
+    /// bits, as for all tensors without such operators. On NPUs, the cube's order of sums adds to the difference.
     #[must_use]
     pub fn tolerance(&self, tensor: &str) -> f32 {
         let promised = self.tolerances.iter().find(|promised| promised.tensor == tensor);

@@ -12,15 +12,15 @@ use crate::abi::HpmoeRecord;
 /// Maximum number of cores that the list at the top names.
 const FIRST: usize = 6;
 
-/// A launch that made no progress: every core, its task, and the counter that it waited for.
+/// The state of every core when a launch was given up or failed: its task, and the counter that it waited for.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct StuckReport {
     /// Name of the kernel and its taskflow, `module::taskflow`.
     pub kernel: &'static str,
-    /// The time limit of a wait.
+    /// The time limit of a wait ([`Group::time_limit`](crate::Group::time_limit)).
     pub time_limit: Duration,
-    /// Every core of every rank whose records can be read, matrix cores first.
+    /// Every core of every rank whose records can be read: rank by rank, on each rank matrix cores first.
     pub cores: Vec<CoreReport>,
 }
 

@@ -1,20 +1,22 @@
 //! Failures that a test makes happen in a host run.
 
-/// A failure that a test makes happen: a missing resource, or a wait that ends too early.
+/// A failure that a test injects into a host run: the refusal of a resource, or a wait that ends too early. Core numbers count matrix cores
+/// first, then vector cores.
 #[doc(hidden)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum InjectedFault {
-    /// The start of the rank's thread.
+    /// The system refuses to start the rank's thread.
     RankThread,
-    /// The start of the worker thread with this number; 0 is the rank's own thread.
+    /// The system refuses to start the worker thread with this number, counted from 1 (the rank's own thread is number 0 and can't be
+    /// refused so).
     WorkerThread(u32),
-    /// Memory for the model of the core with this number, matrix cores first.
+    /// The system refuses memory for the model of the core with this number.
     Core(u32),
-    /// Memory for the stack of the core with this number, matrix cores first.
+    /// The system refuses memory for the stack of the core with this number.
     Stack(u32),
-    /// Memory that a call of the core with this number asks for, matrix cores first.
+    /// The system refuses memory that an AscendC call of the core with this number asks for.
     Call(u32),
-    /// A timeout: each core gives up one of its first waits, even if that wait has been fulfilled. The number of the
-    /// wait is random, and at most this number.
+    /// A timeout: each core gives up one of its first `n` waits, chosen at random, even if that wait has been fulfilled. `n` is this
+    /// number.
     Wait(u32),
 }

@@ -8,7 +8,7 @@ use std::fmt;
 pub enum Resource {
     /// The thread that a rank runs on.
     RankThread,
-    /// A thread that shares the cores of a rank.
+    /// A further thread of a rank, which runs some of the rank's cores.
     WorkerThread,
     /// The stack of a core.
     Stack,

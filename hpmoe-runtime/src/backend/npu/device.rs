@@ -54,7 +54,7 @@ impl Device {
         self.stream.pointer()
     }
 
-    /// The name of the chip. For the stand-in for CANN, the text says so.
+    /// The name of the chip, with a note if the library is the stand-in for CANN.
     #[must_use]
     pub fn chip(&self) -> String {
         self.acl.chip()
@@ -66,7 +66,7 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// A call failed.
+    /// If a call of CANN fails.
     pub fn cores(&self) -> Result<(i64, i64), NpuError> {
         let count = |attribute| self.acl.device_info(self.number, attribute);
         let (matrix, vector) = (count(ACL_DEV_ATTR_CUBE_CORE_NUM)?, count(ACL_DEV_ATTR_VECTOR_CORE_NUM)?);
@@ -120,7 +120,7 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// Work on the stream failed, or did not end within `limit`.
+    /// If work on the stream failed, or did not end within `limit`.
     pub fn wait(&self, limit: Duration) -> Result<(), NpuError> {
         let _here = self.here()?;
         self.acl.synchronize(self.stream, limit)

@@ -18,7 +18,7 @@ pub enum NpuError {
         /// The loader's message for the last file that exists, or else for the first name.
         cause: String,
     },
-    /// The library lacks a call.
+    /// CANN's runtime library lacks a function that launches need.
     #[error(
         "`{library}` lacks a call that launches need ({cause}): it is older than CANN 8.5, so install 8.5 or later"
     )]
@@ -28,13 +28,14 @@ pub enum NpuError {
         /// The system's message.
         cause: String,
     },
-    /// There are fewer NPUs than ranks.
+    /// The process sees fewer NPUs than its ranks need.
     #[error(
         "the group has {ranks} ranks, each of which needs an NPU, but this process sees {devices}: use fewer ranks, or let it see \
          more by ASCEND_RT_VISIBLE_DEVICES"
     )]
     Devices {
-        /// Ranks of the group.
+        /// Number of NPUs that are needed: the number of ranks in this process, or, for a rank that is a process, the number of its NPU
+        /// plus 1.
         ranks: usize,
         /// Number of NPUs that the process sees.
         devices: u32,
@@ -47,7 +48,7 @@ pub enum NpuError {
     Number {
         /// Number of the first NPU of the group.
         first: usize,
-        /// Ranks of the group in this process.
+        /// Number of ranks in this process, each of which needs an NPU.
         ranks: usize,
         /// Number of NPUs that the process sees.
         devices: u32,
@@ -73,12 +74,12 @@ pub enum NpuError {
         "NPU {device} can't access the memory of NPU {peer}: choose NPUs of one server by ASCEND_RT_VISIBLE_DEVICES"
     )]
     Reach {
-        /// The NPU that would read the memory.
+        /// The NPU that would access the memory.
         device: i32,
         /// The NPU that has the memory.
         peer: i32,
     },
-    /// Processes can't share the memory of this chip.
+    /// Processes can't share this chip's memory by fabric handles.
     #[error(
         "the NPU is `{soc}`, whose memory processes can't share: fabric handles exist only on Ascend910_93 (A3), so run all ranks in one process, or with HPMOE_SYMMETRIC_MEMORY=shmem"
     )]
@@ -108,7 +109,7 @@ pub enum NpuError {
         /// Superpod of the other rank's NPU.
         other: i64,
     },
-    /// CANN gave no handle by which other processes can open the memory.
+    /// CANN gave no handle with which other processes can map the NPU's memory.
     #[error(
         "the memory of NPU {device} got no fabric handle ({cause}): in a container, the driver must be that of the host, and the container must have rights to the NPU's devices (--privileged); if it can't have them, run all ranks in one process"
     )]
@@ -155,15 +156,15 @@ pub enum NpuError {
     Cores {
         /// Name of the kernel, `module::taskflow`.
         kernel: &'static str,
-        /// Matrix cores of the schedule.
+        /// Number of matrix cores that the schedule needs.
         aic: u32,
-        /// Vector cores of the schedule.
+        /// Number of vector cores that the schedule needs.
         aiv: u32,
         /// The NPU's number in this process.
         device: i32,
-        /// Number of the NPU's matrix cores.
+        /// Number of matrix cores that the NPU has.
         found_aic: i64,
-        /// Number of the NPU's vector cores.
+        /// Number of vector cores that the NPU has.
         found_aiv: i64,
     },
     /// CANN reports a kernel type that differs from the one that the build checked.
@@ -178,16 +179,16 @@ pub enum NpuError {
         /// The kernel type that CANN reports.
         found: i64,
     },
-    /// CANN would start the kernel with another ratio of cores.
+    /// CANN would start the kernel with a ratio of cores other than one matrix core to two vector cores.
     #[error(
         "CANN starts {kernel} with {aic} matrix to {aiv} vector cores instead of 1 to 2: build it with another version of CANN"
     )]
     Ratio {
         /// Name of the kernel, `module::taskflow`.
         kernel: &'static str,
-        /// Matrix cores in the ratio that CANN starts.
+        /// First number of the ratio that CANN reports: matrix cores.
         aic: u16,
-        /// Vector cores in the ratio that CANN starts.
+        /// Second number of the ratio that CANN reports: vector cores.
         aiv: u16,
     },
     /// Memory of an NPU does not start at a multiple of 512 bytes, its cache line.
@@ -205,7 +206,7 @@ pub enum NpuError {
         call: &'static str,
         /// CANN's error code.
         code: i32,
-        /// CANN's message.
+        /// CANN's message; empty if it gave none.
         says: String,
     },
 }

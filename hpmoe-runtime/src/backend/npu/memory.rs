@@ -43,7 +43,7 @@ impl DeviceMemory {
     ///
     /// # Errors
     ///
-    /// A call failed.
+    /// If a call of CANN fails.
     pub fn new(device: &Device, bytes: usize) -> Result<Self, NpuError> {
         let _here = device.here()?;
         let bytes = bytes.max(1).next_multiple_of(LINE);
@@ -128,7 +128,7 @@ impl DeviceMemory {
     ///
     /// # Errors
     ///
-    /// A call failed.
+    /// If a call of CANN fails.
     pub fn poisoned(device: &Device, bytes: usize, poisoned: usize) -> Result<Self, NpuError> {
         let memory = Self::new(device, bytes)?;
         memory.poison(poisoned)?;
@@ -145,7 +145,7 @@ impl DeviceMemory {
         Ok(())
     }
 
-    /// Number of bytes.
+    /// Number of bytes allocated, which may be more than were requested.
     #[must_use]
     pub const fn bytes(&self) -> usize {
         self.bytes
@@ -161,11 +161,11 @@ impl DeviceMemory {
     ///
     /// # Errors
     ///
-    /// A call failed.
+    /// If a call of CANN fails.
     ///
     /// # Panics
     ///
-    /// If the memory ends before the last byte.
+    /// If `at + bytes.len()` exceeds the size of the memory.
     pub fn write(&self, at: usize, bytes: &[u8]) -> Result<(), NpuError> {
         let to = self.part(at, bytes.len());
         // SAFETY: a slice that is borrowed for the call.
@@ -178,11 +178,11 @@ impl DeviceMemory {
     ///
     /// # Errors
     ///
-    /// A call failed.
+    /// If a call of CANN fails.
     ///
     /// # Panics
     ///
-    /// If the memory ends before the last byte.
+    /// If `at + bytes.len()` exceeds the size of the memory.
     pub fn read(&self, at: usize, bytes: &mut [u8]) -> Result<(), NpuError> {
         let from = self.part(at, bytes.len());
         // SAFETY: a slice that is borrowed only for this call.

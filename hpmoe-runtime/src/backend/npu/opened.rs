@@ -22,12 +22,11 @@ pub struct Npu {
     ring: Ring,
 }
 
-/// Opens the NPU of one rank of a group of processes: NPU number `local_rank`, or the only NPU that the process can
-/// see.
+/// Opens the NPU of one rank of a group of processes: NPU number `local_rank`, or NPU 0 if it is the only one that the process can see.
 ///
 /// # Errors
 ///
-/// The library is missing, the NPU does not exist, or a call failed.
+/// If CANN's library is missing, kernels are not generated for the chip, the NPU does not exist, or a call of CANN fails.
 pub fn open_one(local_rank: usize) -> Result<Npu, NpuError> {
     let (_, devices) = fitting()?;
     let number = if devices == 1 { 0 } else { local_rank };
@@ -51,11 +50,12 @@ pub(crate) fn open_with_peers(number: usize) -> Result<Npu, NpuError> {
     Npu::new(acl, device)
 }
 
-/// Opens the NPUs of ranks 0 to `ranks - 1`, starting at NPU `first`. Each can access the memory of all the others.
+/// Opens NPUs `first` to `first + ranks - 1`, one for each rank, rank 0 first. Each NPU can access the memory of all the others.
 ///
 /// # Errors
 ///
-/// The library is missing, there are too few NPUs, they can't access each other's memory, or a call failed.
+/// If CANN's library is missing, kernels are not generated for the chip, there are too few NPUs, two of the NPUs can't access each other's
+/// memory, or a call of CANN fails.
 pub fn open(first: usize, ranks: usize) -> Result<Vec<Npu>, NpuError> {
     let (acl, devices) = fitting()?;
     let end = first.saturating_add(ranks);

@@ -20,18 +20,19 @@ pub struct Program {
 pub struct Start<'a> {
     /// Number of core groups, each with one matrix core and two vector cores.
     pub groups: u32,
-    /// The kernel's arguments.
+    /// The kernel's arguments, 8 bytes each.
     pub arguments: &'a [u64],
     /// Time limit of the kernel, in seconds.
     pub seconds: u16,
 }
 
 impl Program {
-    /// Loads the kernel `symbol` of an object. Messages call it `name`.
+    /// Loads the kernel `symbol` of an object. Error messages call the kernel `name`.
     ///
     /// # Errors
     ///
-    /// The library refuses the kernel, or reports another kernel type or another ratio of cores.
+    /// If CANN refuses the kernel, or reports another type than a kernel for both kinds of core, or another ratio than one matrix core to
+    /// two vector cores.
     pub fn of_object(device: &Device, name: &'static str, object: &[u8], symbol: &str) -> Result<Self, NpuError> {
         let _here = device.here()?;
         let object = device.acl.load(object)?;
@@ -48,11 +49,11 @@ impl Program {
         }
     }
 
-    /// Puts a launch on the NPU's stream, after all earlier launches there.
+    /// Puts a launch of this kernel on the NPU's stream, after all earlier launches on that NPU.
     ///
     /// # Errors
     ///
-    /// A call failed.
+    /// If a call of CANN fails.
     ///
     /// # Safety
     ///
@@ -70,7 +71,7 @@ impl Program {
     ///
     /// # Errors
     ///
-    /// A call failed.
+    /// If a call of CANN fails.
     ///
     /// # Safety
     ///

@@ -32,12 +32,12 @@ impl Drop for SharedByGroup {
     }
 }
 
-/// The selected way to share memory between processes: fabric handles, or CANN's SHMEM library with
-/// `HPMOE_SYMMETRIC_MEMORY=shmem`.
+/// The way to share memory between processes that the environment selects: CANN's SHMEM library with `HPMOE_SYMMETRIC_MEMORY=shmem`;
+/// otherwise fabric handles.
 ///
 /// # Errors
 ///
-/// The variable has another value, or the library can't be opened.
+/// If `HPMOE_SYMMETRIC_MEMORY` has a value other than `fabric` and `shmem`, or the SHMEM library can't be opened.
 pub fn symmetric_memory() -> Result<&'static dyn SymmetricMemory, NpuError> {
     match env::var_os(CHOICE).filter(|value| !value.is_empty()) {
         None => Ok(&Fabric),

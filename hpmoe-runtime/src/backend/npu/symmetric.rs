@@ -11,21 +11,21 @@ pub trait SymmetricMemory: Sync {
     ///
     /// # Errors
     ///
-    /// The capability that the NPU lacks.
+    /// If the NPU lacks a capability, which the error names.
     fn fits(&self, npu: &Npu) -> Result<(), NpuError>;
 
-    /// Data of this rank that all ranks need for [`begin`](Self::begin).
+    /// Data of rank `rank`, which is this process, that all ranks need for [`begin`](Self::begin).
     ///
     /// # Errors
     ///
-    /// The data can't be produced.
+    /// If the data can't be produced.
     fn offer(&self, rank: usize) -> Result<Vec<u8>, NpuError>;
 
     /// Prepares for allocations, with the offers of all ranks. All ranks call it; later calls do nothing.
     ///
     /// # Errors
     ///
-    /// A call failed on this rank, or on a peer that this rank depends on.
+    /// If a call fails on this rank, or on a peer that this rank depends on.
     fn begin(&self, npu: &Npu, rank: usize, offers: &[Vec<u8>]) -> Result<(), NpuError>;
 
     /// Allocates at least `bytes` bytes that other processes can write. The first `poisoned` bytes have all bits set,
@@ -33,24 +33,26 @@ pub trait SymmetricMemory: Sync {
     ///
     /// # Errors
     ///
-    /// There is no room, or a call failed.
+    /// If there is no room, or a call fails.
     fn allocate(&self, npu: &Npu, bytes: usize, poisoned: usize) -> Result<DeviceMemory, NpuError>;
 
-    /// A ticket by which another process can open `memory`, which was allocated here.
+    /// A ticket with which another process can [`open`](Self::open) `memory`. This process has allocated `memory` by
+    /// [`allocate`](Self::allocate).
     ///
     /// # Errors
     ///
-    /// A call failed.
+    /// If a call fails.
     fn ticket(&self, npu: &Npu, memory: &DeviceMemory) -> Result<Vec<u8>, NpuError>;
 
-    /// Opens the memory that `peer` has allocated, at addresses that kernels on this NPU can write.
+    /// Opens the memory that rank `peer` has allocated and made `ticket` for, at addresses that kernels on this NPU can write. `rank` is
+    /// the rank of this process.
     ///
     /// # Errors
     ///
-    /// A call failed, or the ticket is not valid.
+    /// If a call fails, or the ticket is not valid.
     fn open(&self, npu: &Npu, rank: usize, peer: usize, ticket: &[u8]) -> Result<DeviceMemory, NpuError>;
 
-    /// Releases the underlying memory if no allocation is left. All ranks call it. If one does not, the others give up
-    /// after a few seconds.
+    /// Releases the underlying memory if no allocation is left. All ranks call it; if one rank does not, the others stop waiting for it
+    /// after 5 seconds.
     fn end(&self, npu: &Npu);
 }

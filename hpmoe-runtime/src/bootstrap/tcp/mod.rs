@@ -37,10 +37,11 @@ use reach::reach;
 /// Maximum size, in bytes, of a frame that rank 0 sends before all ranks have joined.
 const MOST_BEFORE: u64 = 1 << 16;
 
-/// A [`Bootstrap`] over TCP. Rank 0 listens. If a connection closes, its rank counts as dead, and all other ranks are notified.
+/// A [`Bootstrap`] over TCP. Rank 0 listens, and the other ranks connect to it. If the connection to a rank closes, that rank counts as
+/// gone, and all other ranks are notified.
 ///
-/// [`Joining`] decides who may join. Other connections cost rank 0 little, are counted ([`Strangers`]), and never end
-/// its wait. Data between ranks is not encrypted.
+/// [`Joining`] decides who may join. Connections from strangers cost rank 0 little, are counted ([`Strangers`]), and never end rank 0's
+/// wait for its ranks. Data between ranks is not encrypted.
 pub struct TcpBootstrap {
     links: Arc<Links>,
     /// Number of the next exchange.
@@ -54,8 +55,8 @@ impl TcpBootstrap {
     ///
     /// # Errors
     ///
-    /// If rank 0 can't listen, a rank does not join in time, this rank is rejected, or the processes don't fit
-    /// together.
+    /// If rank 0 can't listen or can't be reached, a rank does not join within the time limit, rank 0 refuses this rank, the ranks were
+    /// started for different numbers of ranks, or the wait is cancelled.
     pub fn join(place: &Place, joining: &Joining) -> Result<Self, BootstrapError> {
         let Place { rank, ranks, .. } = *place;
         check_number(rank, ranks)?;

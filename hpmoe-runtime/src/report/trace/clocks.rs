@@ -3,14 +3,14 @@
 use crate::abi::HpmoeClock;
 use crate::layout::stamps::{CLOCK_ROUNDS, RankStamps};
 
-/// The offset of a rank's system counter from rank 0's, in cycles of 20 ns.
+/// The offset of a rank's system counter (its clock) from that of rank 0, in cycles of 20 ns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct ClockOffset {
     /// Estimated number of cycles by which the rank's counter is ahead of rank 0's. It assumes that messages take the same time in both
     /// directions.
     pub ahead: i64,
-    /// Maximum error of the estimate in cycles: half of the round trip.
+    /// Maximum error of the estimate in cycles: half of the time that the two messages of a round trip take together.
     pub within: i64,
 }
 

@@ -39,8 +39,7 @@ pub struct Trace {
 pub struct RankTrace {
     /// The cores, matrix cores first.
     pub cores: Vec<CoreTrace>,
-    /// The offset of this rank's clock from rank 0's. `None` if it is unknown; the times are then those of the rank's own
-    /// clock.
+    /// The offset of this rank's clock from rank 0's. `None` if the offset is unknown; this rank's times are then those of its own clock.
     pub clock: Option<ClockOffset>,
 }
 
@@ -51,7 +50,7 @@ pub struct RankTrace {
 pub struct CoreTrace {
     /// `AIC` or `AIV`.
     pub kind: &'static str,
-    /// The core's number among the cores of its kind.
+    /// The core's number among the cores of its kind on the rank.
     pub number: usize,
     /// Time at which the core began.
     pub begun_ns: i64,
@@ -63,13 +62,13 @@ pub struct CoreTrace {
     pub lost: usize,
 }
 
-/// The times of one tile on a core: when the core reached it, how long it waited, and when it went on.
+/// The times of one tile on a core: when the core reached the tile, how long it waited, and when it continued after the tile.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct TileTrace {
-    /// Name of the call, as in `project→g`.
+    /// Name of the call, as in `project→g`; `tables of the route` while the kernel makes its route.
     pub task: &'static str,
-    /// Line in the kernel's source file.
+    /// Line of the call in the kernel's source file.
     pub line: u32,
     /// Number of the group: a local expert, a pair of peer and expert, or a chunk.
     pub group: u32,
@@ -108,7 +107,7 @@ impl Trace {
         self.ranks.iter().flat_map(|rank| &rank.cores)
     }
 
-    /// Number of tiles without a time stamp, for lack of room, and the number of cores that ran them.
+    /// Number of tiles that have no time stamp for lack of room, and number of cores that ran such tiles.
     #[must_use]
     pub fn lost(&self) -> (usize, usize) {
         let lost = self.cores().map(|core| core.lost).filter(|lost| *lost > 0);

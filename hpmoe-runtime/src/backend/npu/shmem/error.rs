@@ -20,7 +20,7 @@ pub enum ShmemError {
         /// The loader's message for the last file that exists, or else for the first name.
         cause: String,
     },
-    /// The library lacks a call.
+    /// The SHMEM library lacks a function that groups need.
     #[error("`{library}` lacks a call that groups need ({cause}): install SHMEM 1.3 or later")]
     OldLibrary {
         /// The library that can't be used.
@@ -36,7 +36,7 @@ pub enum ShmemError {
         /// Value of the variable.
         value: String,
     },
-    /// Ranks ask for heaps of different sizes.
+    /// Two ranks have different values of `HPMOE_SHMEM_HEAP_MIB`.
     #[error(
         "rank {rank} has a SHMEM heap of {mib} MiB and rank {peer} one of {other} MiB: set HPMOE_SHMEM_HEAP_MIB to one value on all ranks"
     )]
@@ -45,9 +45,9 @@ pub enum ShmemError {
         rank: usize,
         /// Heap size of this rank, in MiB.
         mib: usize,
-        /// Another rank.
+        /// The rank with a different heap size.
         peer: usize,
-        /// Heap size of the other rank, in MiB.
+        /// Heap size of rank `peer`, in MiB.
         other: usize,
     },
     /// Rank 0 can't listen for the SHMEM library, or its address can't be resolved.
@@ -60,29 +60,29 @@ pub enum ShmemError {
         /// The step that failed, and why.
         cause: String,
     },
-    /// Some processes have initialised the library and others have not.
+    /// The program has initialised the SHMEM library in some processes of the group, but not in all.
     #[error(
         "the program has initialised SHMEM on rank {with}, but not on rank {without}: do so on all ranks, or on none"
     )]
     Begun {
-        /// A rank that has initialised the library.
+        /// A rank whose process has initialised the library.
         with: usize,
-        /// A rank that has not initialised the library.
+        /// A rank whose process has not initialised the library.
         without: usize,
     },
-    /// The program has initialised the library with a number for this process that is not its rank, or with a different number of
-    /// processes.
+    /// The program has initialised the SHMEM library with a process number that is not the rank of this process, or with a number of
+    /// processes that is not the number of ranks.
     #[error(
         "this process is rank {rank} of {ranks}, but the program has initialised SHMEM in it as process {pe} of {pes}: give it the same number in both, and use groups of all processes"
     )]
     Number {
         /// The rank of this process.
         rank: usize,
-        /// Ranks of the group.
+        /// Number of ranks in the group.
         ranks: usize,
-        /// Number of this process in the library.
+        /// Number that the SHMEM library gives this process, counted from 0.
         pe: i32,
-        /// Number of processes in the library.
+        /// Number of processes that the SHMEM library was initialised for.
         pes: i32,
     },
     /// The program has initialised the library for a different NPU than the one that kernels run on.
@@ -92,12 +92,12 @@ pub enum ShmemError {
     Device {
         /// The rank of this process.
         rank: usize,
-        /// The NPU whose memory the library allocates.
+        /// The NPU for which the program has initialised the SHMEM library, and whose memory it allocates.
         heap: i32,
-        /// The NPU of the group.
+        /// The NPU that this rank runs on.
         device: i32,
     },
-    /// The library could not allocate the heap.
+    /// The SHMEM library could not allocate its heap, the memory that kernels of all processes share.
     #[error(
         "SHMEM gave no heap of {mib} MiB: lower HPMOE_SHMEM_HEAP_MIB, or initialise SHMEM with more if the program does so itself; its own output says more"
     )]
@@ -105,7 +105,7 @@ pub enum ShmemError {
         /// Requested size in MiB.
         mib: usize,
     },
-    /// The heap has too little memory left for a kernel.
+    /// The SHMEM library's heap has no free block that is large enough for a kernel.
     #[error(
         "rank {rank} needs {bytes} bytes that peers can write, but only {left} bytes in one piece are left of the {mib} MiB (HPMOE_SHMEM_HEAP_MIB) for all kernels: raise it, or lower Group::capacity_rows"
     )]
@@ -119,7 +119,7 @@ pub enum ShmemError {
         /// Size of the heap in MiB.
         mib: usize,
     },
-    /// The library gave no address for the memory of a peer.
+    /// The SHMEM library gave no address at which this rank's kernels can write the memory of a peer.
     #[error(
         "SHMEM gives rank {rank} no address for the memory of rank {peer}: kernels can't write beyond a server or superpod, so start all ranks in one"
     )]
@@ -129,10 +129,10 @@ pub enum ShmemError {
         /// The rank that owns the memory.
         peer: usize,
     },
-    /// A call of the library failed.
+    /// A call of the SHMEM library failed.
     #[error("{call} failed with error {code}{}: its own output says why (SHMEM_LOG_LEVEL=INFO for more)", meaning(*.code))]
     Call {
-        /// The function that failed.
+        /// The function of the SHMEM library that failed.
         call: &'static str,
         /// The library's error code.
         code: i32,
