@@ -23,7 +23,7 @@ const STYLE: &str = "text{font-family:system-ui,'DejaVu Sans',sans-serif;fill:#2
     .title{font-size:18px;font-weight:600}.note{fill:#59636e}.role{font-size:14px;font-weight:600}\
     .tick{fill:#59636e;text-anchor:middle}.small{font-size:10px;fill:#59636e}";
 
-/// The colours of waits: for rows in transit, and for the work of another core.
+/// The colours of waits for rows in transit, and of waits for the work of another core.
 pub const WAIT_COLOURS: [&str; 2] = [colours::ROWS, colours::WORK];
 
 /// Name and colour of the time before cores reach their first tasks; `None` if there is no such time.
@@ -39,7 +39,7 @@ pub fn op_colours(workload: &dyn Workload, records: &[TracedTask]) -> Vec<String
     (0..workload.ops().len()).map(|op| colours.colour(op).to_owned()).collect()
 }
 
-/// The picture (SVG) of a run that recorded a timeline. `title` says what was simulated.
+/// The picture (SVG) of a run that recorded the times of its tasks. `title` says what was simulated.
 #[must_use]
 pub fn gantt(target: &Target, workload: &dyn Workload, simulated: &Simulated, title: &str) -> String {
     let records = traced_tasks(workload, simulated);

@@ -4,7 +4,7 @@ use super::product::Tiles;
 use super::sizes::{CUBE_CORES, ROWS};
 use super::{OperatorKind, Original, OriginalTask, OriginalWork};
 
-/// A core's share of an expert's product.
+/// A matrix core's share of one expert's product.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Share {
     /// Number of base tiles of the core.
@@ -22,7 +22,7 @@ pub fn rows_of(tile: u32, count: u32) -> u32 {
 }
 
 impl Original {
-    /// Real rows of a task under balanced routing; `None` for the last task.
+    /// Number of real rows of a task under balanced routing; `None` for the task of [`Operator::Terminate`](super::Operator::Terminate).
     #[must_use]
     pub fn balanced_rows(&self, task: &OriginalTask) -> Option<u32> {
         let from_each = self.shape().balanced_rows();

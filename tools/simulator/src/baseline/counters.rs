@@ -26,32 +26,34 @@ impl OriginalCounters {
     pub(super) const fn shape(&self) -> &LayerShape {
         &self.shape
     }
-    /// The counter, at the owner, of the rows that have arrived for expert `expert` of the group.
+    /// The counter that counts the put tasks whose rows have arrived for expert `expert` (its number in the group). It is the counter of
+    /// that number on the expert's owner.
     #[must_use]
     pub const fn arrived(&self, expert: u32) -> OriginalCounter {
         OriginalCounter(1 + expert)
     }
-    /// The counter of a local expert's first product.
+    /// The counter that the cores of a local expert's first product add 1 to: the up projection, or the gradient of the activation.
     #[must_use]
     pub const fn first_product(&self, expert: u32) -> OriginalCounter {
         OriginalCounter(1 + self.shape.experts + expert)
     }
-    /// The counter of a local expert's vector operator, which lies between its two products.
+    /// The counter that the tasks of a local expert's vector operator, which runs between its two products, add 1 to.
     #[must_use]
     pub const fn vector(&self, expert: u32) -> OriginalCounter {
         OriginalCounter(self.first_product(expert).0 + self.shape.experts_per_rank())
     }
-    /// The counter of a local expert's last product, after which the combine sends its rows.
+    /// The counter that the cores of a local expert's last product add 1 to; the combine sends the expert's rows after that.
     #[must_use]
     pub const fn last_product(&self, expert: u32) -> OriginalCounter {
         OriginalCounter(self.vector(expert).0 + self.shape.experts_per_rank())
     }
-    /// The counter that the last operators signal: those whose results stay on this rank.
+    /// The counter that shows that all results of a rank are complete. Each rank's combine adds 1 to this counter on the rank that it puts
+    /// rows to; weight gradients add 1 on their own rank.
     #[must_use]
     pub const fn last(&self) -> OriginalCounter {
         OriginalCounter(self.last_product(0).0 + self.shape.experts_per_rank())
     }
-    /// The counter of the last task.
+    /// The counter that the last task ([`Operator::Terminate`](super::Operator::Terminate)) adds 1 to.
     #[must_use]
     pub const fn terminated(&self) -> OriginalCounter {
         OriginalCounter(self.last().0 + 1)
@@ -71,18 +73,19 @@ impl OriginalCounters {
     pub(super) const fn tiles_per_source(&self) -> u32 {
         self.shape.tokens.div_ceil(ROWS)
     }
-    /// The threshold of [`Self::arrived`] and [`Self::vector`]: each tile signals once.
+    /// The threshold of [`Self::arrived`] and [`Self::vector`]: the maximum number of tiles of 128 rows that one expert can receive, each
+    /// of which adds 1.
     #[must_use]
     pub const fn tiles(&self) -> u32 {
         self.shape.ranks * self.tiles_per_source()
     }
-    /// The threshold of the counters of products: each matrix core signals once.
+    /// The threshold of [`Self::first_product`] and [`Self::last_product`]: each of the 24 matrix cores adds 1.
     #[must_use]
     pub const fn cores(&self) -> u32 {
         CUBE_CORES
     }
-    /// The threshold of [`Self::last`]: one signal per tile of results and, in the backward direction, one per core for
-    /// both weight gradients of each expert.
+    /// The threshold of [`Self::last`]: 1 per tile of results that the rank can receive and, in the backward direction, 1 per matrix core
+    /// for each of the two weight gradients of each local expert.
     #[must_use]
     pub const fn last_signals(&self) -> u32 {
         let gradients = match self.direction {
@@ -91,7 +94,7 @@ impl OriginalCounters {
         };
         self.shape.experts * self.tiles_per_source() + gradients
     }
-    /// All counters with their thresholds, in ascending order.
+    /// All counters except [`OriginalCounter::READY`] with their thresholds, in ascending order of their numbers.
     #[must_use]
     pub fn all(&self) -> Vec<(OriginalCounter, u32)> {
         let own = 0..self.shape.experts_per_rank();

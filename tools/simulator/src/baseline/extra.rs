@@ -17,8 +17,8 @@ pub struct Extra {
     pub time: Time,
 }
 
-/// The kernels before and after the original's: the permutation of rows, and the inverse permutation with the sum over k. Neither overlaps
-/// with anything.
+/// The kernels before and after the original's own: the permutation of rows, and the inverse permutation with the sum over k. Neither
+/// overlaps with other work.
 ///
 /// In the backward direction, the first kernel permutes gradients of outputs, and the last one sums gradients of rows. Both move the same
 /// bytes as in the forward direction.
@@ -32,8 +32,8 @@ pub fn extras(shape: &LayerShape, target: &Target) -> Vec<Extra> {
     [permute, sum].map(extra).to_vec()
 }
 
-/// The kernel that makes the routing tables of a launch, for the rows that a rank sends. It reads the experts of each token and
-/// writes the order of rows and their origins, and ranks exchange their counts. The time is an estimate. It applies to all policies
+/// The kernel that makes the routing tables of a launch for the `rows` rows that a rank sends. It reads the experts of each token and
+/// writes the order of rows and their origins; the ranks then exchange their counts. The time is an estimate. It applies to all policies
 /// except one that makes the tables in its own kernel.
 #[must_use]
 pub fn routing_tables(rows: u64, target: &Target) -> Extra {

@@ -47,7 +47,7 @@ impl fmt::Display for Limit {
 }
 
 impl Original {
-    /// The limits of the original that this program exceeds.
+    /// The limits of the original that this program exceeds; empty if the original accepts the program.
     #[must_use]
     pub fn limits(&self) -> Vec<Limit> {
         let LayerShape { tokens, .. } = *self.shape();

@@ -30,7 +30,7 @@ pub enum Operator {
     Combine,
     /// Gradient of the gate and up projections' weights: `[H, rows] x [rows, 2I]`.
     W1Grad,
-    /// Waits for all operators that end at this rank.
+    /// Waits until all results of the rank are complete.
     Terminate,
 }
 
@@ -39,11 +39,11 @@ pub enum Operator {
 pub enum OperatorKind {
     /// Puts rows from rank to rank.
     Put,
-    /// A product for each local expert.
+    /// A product for each local expert, with the product's extents.
     Product(OperatorProduct),
     /// Works row by row on vector cores.
     Vector,
-    /// Waits for everything else.
+    /// No work: waits until all results of the rank are complete.
     Terminate,
 }
 
@@ -68,7 +68,7 @@ pub enum ProductExtent {
 }
 
 impl Operator {
-    /// The operators of one direction, in the order of their task numbers.
+    /// The operators of one direction, in the order of their task numbers, without [`Terminate`](Self::Terminate).
     #[must_use]
     pub const fn all(direction: Direction) -> &'static [Self] {
         match direction {
@@ -128,7 +128,7 @@ impl Operator {
             _ => CoreKind::Aiv,
         }
     }
-    /// Bytes that an AIV reads and writes for each row, in bf16; zero for products.
+    /// Numbers of bytes that a vector core reads and writes for each row in bf16, as [read, written]; zeros for products.
     #[must_use]
     pub const fn read_and_written(self, shape: &LayerShape) -> [u32; 2] {
         let (row, columns) = (2 * shape.hidden, 2 * shape.intermediate);
@@ -139,7 +139,8 @@ impl Operator {
             _ => [0, 0],
         }
     }
-    /// Bytes of a row as the original counts them: sent by a put, or read and written by a vector operator.
+    /// Number of bytes of a row as the original counts them: bytes that a put sends, or the sum of the bytes that a vector operator reads
+    /// and writes.
     #[must_use]
     pub const fn row_bytes(self, shape: &LayerShape) -> u32 {
         let [read, written] = self.read_and_written(shape);

@@ -12,7 +12,7 @@ pub struct Original {
     direction: Direction,
 }
 
-/// An operator, with the range of its tasks in the list of all tasks.
+/// An operator, with the numbers of its tasks among all tasks of a rank.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Listed {
     /// The operator itself.
@@ -39,7 +39,7 @@ impl Original {
     pub const fn direction(&self) -> Direction {
         self.direction
     }
-    /// Number of cores of a rank that take tasks: all matrix cores, or half of the vector cores.
+    /// Number of cores of kind `core` of a rank that take tasks: all 24 matrix cores, or 24 of the 48 vector cores.
     #[must_use]
     pub const fn workers(&self, core: CoreKind) -> u32 {
         match core {
@@ -52,7 +52,7 @@ impl Original {
     pub const fn counters(&self) -> OriginalCounters {
         OriginalCounters::new(self.shape, self.direction)
     }
-    /// The operators in the order of their task numbers, without the last task.
+    /// The operators in the order of their task numbers, without [`Operator::Terminate`].
     #[must_use]
     pub fn operators(&self) -> Vec<Listed> {
         let mut first = 0;
@@ -63,12 +63,12 @@ impl Original {
         };
         Operator::all(self.direction).iter().map(listed).collect()
     }
-    /// The number of tasks of a rank, the last one included.
+    /// Number of tasks of a rank, including the task of [`Operator::Terminate`], which is the last one.
     #[must_use]
     pub fn tasks_per_rank(&self) -> u32 {
         self.operators().iter().map(|listed| listed.tasks).sum::<u32>() + 1
     }
-    /// The tasks of a rank, in the order of their numbers.
+    /// All tasks of a rank, in the order of their numbers.
     #[must_use]
     pub fn tasks(&self, rank: u32) -> Vec<OriginalTask> {
         TaskBuilder { shape: self.shape, direction: self.direction, counters: self.counters(), rank }.tasks()

@@ -3,7 +3,8 @@
 use super::sizes::CUBE_CORES;
 use super::{Direction, Listed, Operator, Original};
 
-/// The task numbers in the queues. Worker `w` of 24 takes the entries `w`, `w + 24`, …, and never takes another worker's entries.
+/// The task numbers in the queues of one rank. Worker `w` (counted from 0) of 24 takes the entries `w`, `w + 24`, …, and never takes
+/// another worker's entries.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Queues {
     /// The queue of the matrix cores; the same on all ranks.
@@ -13,7 +14,7 @@ pub struct Queues {
 }
 
 impl Original {
-    /// The queues of a rank.
+    /// The queues of rank `rank`.
     #[must_use]
     pub fn queues(&self, rank: u32) -> Queues {
         let listed = self.operators();

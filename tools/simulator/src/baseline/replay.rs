@@ -48,7 +48,7 @@ impl Replay {
         }
     }
 
-    /// Changes the element type of weight gradients. As published, they are bf16.
+    /// Changes the element type of weight gradients. The default is bf16, as published.
     #[must_use]
     pub const fn with_gradients(mut self, gradients: Written) -> Self {
         self.gradients = gradients;

@@ -7,7 +7,7 @@ use hpmoe_core::graph::{Phase, SpaceKind, Task, TaskGraph};
 use hpmoe_kernels::op::{ElementType, TaskKind};
 use std::fmt;
 
-/// The sizes of the original's layer that a kernel's task graph computes.
+/// The pass and the sizes of the original's layer that a kernel's task graph computes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SameLayer {
     /// The pass that the kernel computes.
@@ -39,7 +39,7 @@ impl std::error::Error for ForeignLayer {}
 ///
 /// # Errors
 ///
-/// The first difference.
+/// If the kernel computes another layer: the first difference that was found.
 pub fn same_layer(checked: &CheckedGraph) -> Result<SameLayer, ForeignLayer> {
     let operators = operators(checked);
     let is_gradient =

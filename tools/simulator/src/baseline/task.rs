@@ -6,13 +6,13 @@ use super::{Direction, LayerShape, Operator, OperatorKind, OriginalCounter, Orig
 /// A task of the original. It waits for one counter, works, and adds 1 to one counter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OriginalTask {
-    /// The operator that it is a part of.
+    /// The operator that the task is a part of.
     pub operator: Operator,
     /// The task's number among the tasks of its operator.
     pub index: u32,
     /// The counter that the task waits for, on its own rank.
     pub waits: OriginalCounter,
-    /// The value at which the wait ends.
+    /// The value of the counter `waits` at which the wait ends; 0 if the task waits for nothing.
     pub threshold: u32,
     /// The counter that the task adds 1 to, on rank `signals_at`.
     pub signals: OriginalCounter,
@@ -22,33 +22,33 @@ pub struct OriginalTask {
     pub work: OriginalWork,
 }
 
-/// The work of a task of the original. Its rows are a fixed range; in a launch, only rows below the actual number of
-/// rows are real.
+/// The work of a task of the original. The rows of the work are a fixed range; in a launch, only those below the actual number of rows are
+/// real.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OriginalWork {
-    /// 128 rows of one expert to or from one peer.
+    /// Puts at most 128 rows of one expert to one rank: to the expert's owner, or back to the rank of their tokens.
     Put {
-        /// The rank that the rows go to.
+        /// The rank that the rows are put to, which can be the task's own rank.
         peer: u32,
-        /// Number of the expert among those of its owner.
+        /// Number of the expert among the experts of its owner.
         expert: u32,
-        /// Number of the expert in the group.
+        /// Number of the expert among all experts of the group.
         global: u32,
-        /// Number of the tile among the tiles of this peer and expert.
+        /// Number of the 128 rows among the rows between the two ranks for this expert: tile t has the rows from 128 t on.
         tile: u32,
     },
-    /// 128 rows of a local expert.
+    /// Elementwise work on at most 128 rows of one local expert.
     Vector {
         /// The local expert.
         expert: u32,
-        /// Number of the tile among the tiles of this expert.
+        /// Number of the 128 rows among the expert's rows: tile t has the rows from 128 t on.
         tile: u32,
     },
-    /// A core's share of the product of a local expert: every 24th base tile.
+    /// A matrix core's share of the product of one local expert: every 24th base tile.
     Product {
         /// The local expert.
         expert: u32,
-        /// The core, whose number is also that of the share's first base tile.
+        /// Number of the core among the 24 matrix cores. The share begins with the base tile of this number.
         core: u32,
     },
     /// No work: the task only waits.
@@ -56,8 +56,8 @@ pub enum OriginalWork {
 }
 
 impl OriginalWork {
-    /// The first row of the range and its end; the end is `None` if the task covers all rows of the expert. `None` for
-    /// the last task.
+    /// The range of rows, as (first row, end); the end is exclusive, and `None` if the task covers all rows of the expert. The result is
+    /// `None` for [`OriginalWork::Terminate`].
     #[must_use]
     pub const fn rows(&self) -> Option<(u32, Option<u32>)> {
         match *self {

@@ -4,7 +4,7 @@ use super::fit::with;
 use super::{Latency, PUBLISHED, Published, fit};
 use hpmoe_core::target::{Fitted, Target};
 
-/// A published latency and the simulated one.
+/// A published latency, and the latency that the simulator finds for its workload.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Comparison {
     /// The published latency.
@@ -22,7 +22,7 @@ pub struct Calibration {
     pub rows: Vec<Comparison>,
 }
 
-/// Fits the constants on EP8 and simulates all published latencies with them.
+/// Fits the constants to the latencies on 8 ranks, and simulates all published latencies with them.
 #[must_use]
 pub fn calibrate(target: &Target, latency: &Latency<'_>) -> Calibration {
     reproduce(&with(target, fit(target, latency)), latency)
@@ -36,7 +36,7 @@ pub fn reproduce(target: &Target, latency: &Latency<'_>) -> Calibration {
 }
 
 impl Comparison {
-    /// Relative error of the simulated latency, positive if it is too long.
+    /// Relative error of the simulated latency; positive if the simulated latency is too long.
     #[must_use]
     pub fn error(&self) -> f64 {
         self.simulated_ms / self.published.ms - 1.0

@@ -11,7 +11,7 @@ pub enum PublishedPolicy {
     Original,
 }
 
-/// A latency from the start of dispatch to the end of combine.
+/// A published latency of one layer, from the start of dispatch to the end of combine.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Published {
     /// Number of ranks in the group.

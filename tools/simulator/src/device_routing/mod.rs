@@ -42,15 +42,16 @@ const LISTS: u64 = 15;
 pub struct RoutingShape {
     /// Number of ranks in the group.
     pub ranks: u64,
-    /// Number of places for experts on each rank.
+    /// Number of expert chunks on each rank: places for experts, times `chunks`.
     pub local_experts: u64,
-    /// Number of logical experts, if the launch has a placement.
+    /// Number of logical experts, times `chunks`, if the launch has a placement; `None` otherwise.
     pub placed: Option<u64>,
-    /// Number of chunks of the launch. Each local expert counts once for each chunk.
+    /// Number of chunks of the launch.
     pub chunks: u64,
-    /// The maximum number of chunks that the launch may have, if it chooses their number.
+    /// The maximum number of chunks that a launch with the default capacity needs, if launches choose the number and may need more than
+    /// one; `None` otherwise.
     pub choice: Option<u64>,
-    /// Number of tokens per rank.
+    /// Number of tokens of the rank with the most tokens.
     pub tokens: u64,
     /// Number of experts per token.
     pub top_k: u64,
@@ -64,7 +65,8 @@ pub struct RoutingShape {
     pub sends: u64,
     /// Number of spaces of arrivals.
     pub arrivals: u64,
-    /// Number of phases, and number of (space, columns) pairs that the starts of all phases are summed from.
+    /// Number of phases, and number of (space, columns) pairs in the starts of all phases together. A phase's start is the sum over its
+    /// pairs.
     pub starts: (u64, u64),
     /// Whether the launch takes a route that an earlier launch has kept.
     pub is_kept: bool,
@@ -75,7 +77,7 @@ pub struct RoutingShape {
 }
 
 impl RoutingShape {
-    /// The work of making a kernel's route. Expert chunks count as experts, so the work is not underestimated.
+    /// The sizes of a launch of a kernel that makes its route. Expert chunks count as experts, so the work is not underestimated.
     #[must_use]
     pub fn new(checked: &CheckedGraph, schedule: &Schedule, routing: &Routing) -> Self {
         let graph = checked.graph();

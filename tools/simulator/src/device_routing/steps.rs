@@ -26,13 +26,13 @@ pub struct RoutingSteps {
     pub waits: u64,
     /// Number of copies between global memory and UB.
     pub copies: u64,
-    /// Number of these copies that the core waits for.
+    /// Number of copies that the core waits for.
     pub trips: u64,
     /// Number of bytes that copies move.
     pub bytes: u64,
 }
 
-/// Prices of steps, in nanoseconds each. They are assumptions, because no measurements are known.
+/// Prices of steps, in nanoseconds each. Most are assumptions, because no measurements are known.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct RoutingPrices {
     /// Price of a vector call with its barrier, in a separate routine (assumed: 30 cycles).

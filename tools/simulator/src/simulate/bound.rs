@@ -14,35 +14,36 @@ use links::LinkBytes;
 use memory::HbmBytes;
 use whole::WholeTasks;
 
-/// Lower bounds of a workload's latency, each for a single resource or path.
+/// Lower bounds of a workload's latency, each for a single resource or path. All fields except `launch` are times after the launch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Bound {
     /// The time of the launch, before everything else.
     pub launch: Time,
     /// The bound by matrix cores, for the rank whose matrix cores need the most time.
     pub matrix: MatrixBound,
-    /// Time of the vector cores on the rank where they have the most work: work, overhead of each task and fences of puts, shared evenly by
-    /// the cores.
+    /// Time of the vector cores on the rank where it is longest: work, overhead of each task and fences of puts, divided among the cores
+    /// either evenly or by whole tasks, whichever takes longer.
     pub vector: Time,
-    /// Time of HBM on the rank that must move the most bytes to and from it.
+    /// Time of HBM on the rank that must move the most bytes to and from its HBM.
     pub hbm: Time,
-    /// Time of the most loaded end of a link.
+    /// Time of the most loaded end of a link: the bytes that one rank sends or receives, either within its package or across packages.
     pub link: Time,
-    /// Time of the longest path of three tasks: a long task, one that it waits for, and one that waits for it.
+    /// Time of the longest path of three tasks: a long task, a task before it that it waits for, and a task after it that waits for it.
     pub path: Time,
 }
 
 /// A lower bound on the time of one rank's matrix cores.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct MatrixBound {
-    /// Minimum time that a core waits for rows before its first task, minus the work that it can do meanwhile.
+    /// Minimum time that a core waits for rows before its first task, minus the time of the work that it can do meanwhile.
     pub head: Time,
-    /// Time of the work and the overhead of each task, divided among the cores either evenly or by whole tasks. Each panel comes from HBM
-    /// once.
+    /// Time of the work and the overhead of all tasks, divided among the cores either evenly or by whole tasks, whichever takes longer.
+    /// Each panel is read from HBM once.
     pub work: Time,
-    /// Time that HBM needs for this work, minus the bytes that can be read during the head. It counts if it is longer than `work`.
+    /// Time that HBM needs for the matrix cores' work, minus the time for bytes that can be read during `head`. It counts only if it is
+    /// longer than `work`.
     pub hbm: Time,
-    /// Minimum time after the last task of a core, in which its results are processed further.
+    /// Minimum time after the last task of a core, in which other cores process the results of that task.
     pub tail: Time,
 }
 

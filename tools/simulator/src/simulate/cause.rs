@@ -6,19 +6,19 @@ use hpmoe_core::target::Target;
 /// The event that a task waited for last.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Cause {
-    /// The launch: the task is the first of its core.
+    /// The launch: the task is the first of its core, and did not have to wait.
     Launch,
     /// The end of the previous task on the same core; contains that task's number.
     Core(usize),
-    /// A signal of another task; contains that task's number. The time in between is the signal's latency, or the time until the core reads
-    /// the counter again.
+    /// A signal of another task; contains that task's number. The time between the two tasks is the latency of the signal, or the time
+    /// until the core reads the counter again.
     Signal(usize),
     /// The ready word of another rank; contains that rank.
     Ready(u32),
 }
 
 impl Cause {
-    /// Number of the task that had to end first; `None` for other causes.
+    /// Number of the task whose end or signal is the cause; `None` for other causes.
     #[must_use]
     pub const fn task(self) -> Option<usize> {
         match self {
@@ -55,8 +55,8 @@ fn cause(target: &Target, workload: &dyn Workload, records: &[TracedTask], task:
     }
 }
 
-/// The chain of tasks that leads from the launch to the task that ends last. If any of them had ended sooner, with all else equal, the next
-/// one could have begun sooner.
+/// The numbers of the tasks that lead from the launch, or from a rank's ready word, to the task that ends last, in the order of time. If
+/// one of these tasks had ended sooner, with all else equal, the next one could have begun sooner.
 #[must_use]
 pub fn critical_path(records: &[TracedTask], causes: &[Cause]) -> Vec<usize> {
     let last = (0..records.len()).max_by_key(|&task| records[task].slice.end);

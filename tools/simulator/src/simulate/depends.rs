@@ -3,8 +3,8 @@
 use super::Policy;
 use hpmoe_core::target::TargetConstant;
 
-/// Whether a constant can change a policy's simulated latency, its bound, or the time of the separate kernels that the
-/// original needs.
+/// Whether a constant of the target can change the simulated latency of a policy, the policy's bound, or the time of the separate kernels
+/// that the original needs.
 #[must_use]
 pub fn depends_on(policy: Policy, constant: &TargetConstant) -> bool {
     let fused = policy != Policy::Serial;

@@ -14,7 +14,7 @@ use hpmoe_core::target::Target;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Runs a workload on a target. With `slices`, the result has the times of every task.
+/// Runs a workload on a target. With `slices`, the result has the times of every task ([`Simulated::slices`]).
 ///
 /// # Errors
 ///
@@ -27,7 +27,7 @@ pub fn simulate(target: &Target, workload: &dyn Workload, slices: bool) -> Resul
 }
 
 /// Runs a workload on a target while `going` returns true. `going` is called after every [`EVENTS_BETWEEN`] events. Its argument is the
-/// latest end of a task so far, a lower bound on the latency.
+/// latest end of a task so far, which is a lower bound on the latency.
 ///
 /// # Errors
 ///
@@ -42,10 +42,11 @@ pub fn simulate_while(
     if engine.run(going) { engine.end().map_err(Halted::Stuck) } else { Err(Halted::GivenUp) }
 }
 
-/// Number of events between two calls of `going`. They take less than a millisecond to process.
+/// Number of events that [`simulate_while`] processes between two calls of `going`. They take less than a millisecond.
 pub const EVENTS_BETWEEN: u32 = 1024;
 
-/// Time at which a rank sees the ready word of another rank. All ranks start at the same time, so this is the latency of the word.
+/// Time at which rank `rank` sees the ready word of rank `peer`, counted from the start of the launch. All ranks start at the same time, so
+/// this is the time of the launch plus the latency of the word.
 #[must_use]
 pub fn ready_seen(target: &Target, costs: &PolicyCosts, rank: u32, peer: u32) -> Time {
     costs.launch + Time::from_ns(target.sync.counter_visible_ns) + target.way(rank, peer)

@@ -3,10 +3,11 @@
 use super::Time;
 use std::ops::AddAssign;
 
-/// The time of all cores of one kind, divided by use. The sum of all parts is the number of cores times the latency.
+/// The time of all cores of one kind, divided by the use that they make of it. The sum of all parts is the number of cores times the
+/// latency.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Spent {
-    /// Work, as long as it would take if nothing else used the memories and links.
+    /// Time of the tasks' work if each task had the memories and links to itself.
     pub work: Time,
     /// The costs of each task in addition to its work: pickup, checks, signals, and fences after puts to other ranks.
     pub overhead: Time,
@@ -16,7 +17,7 @@ pub struct Spent {
     pub dependency: Time,
     /// Waits for rows in transit.
     pub communication: Time,
-    /// Additional time of work because memories and links are shared.
+    /// Additional time of the tasks' work because tasks share memories and links.
     pub contention: Time,
     /// Time from a core's last task to the end of the run.
     pub tail: Time,

@@ -9,7 +9,7 @@ use std::fmt;
 pub struct Simulated {
     /// Latency: the time from the launch until the last core of all ranks has ended.
     pub time: Time,
-    /// Time at which the last core of each rank ends.
+    /// For each rank, the time at which its last core ends.
     pub ranks: Vec<Time>,
     /// How the matrix cores of all ranks spend their time.
     pub aic: Spent,
@@ -38,7 +38,7 @@ pub struct OpTotal {
     pub tasks: u64,
     /// Sum over tasks of the core time from the end of the task's waits to its end.
     pub time: Time,
-    /// The start of the first task and the end of the last one.
+    /// The start of the first task and the end of the last task; `None` if the operation has no tasks.
     pub span: Option<(Time, Time)>,
 }
 
@@ -51,17 +51,17 @@ pub struct TaskTimes {
     pub kind: CoreKind,
     /// The number of the core among those of its kind on the rank.
     pub core: u32,
-    /// The number of the operation.
+    /// Number of the task's operation, an index of [`Workload::ops`](super::Workload::ops).
     pub op: u32,
-    /// The group, as the workload numbers it.
+    /// Number of the group that the task belongs to, as the workload numbers groups.
     pub group: u32,
-    /// The item of the group.
+    /// Number of the item within the group.
     pub item: u32,
-    /// The column of the item.
+    /// Number of the column within the item.
     pub column: u32,
     /// Time at which the core reached the task.
     pub came: Time,
-    /// Time at which the core first read a counter of the task's waits. The time from `came` until then is overhead.
+    /// Time at which the core first read a counter that the task waits for. The time from `came` to `looked` is overhead.
     pub looked: Time,
     /// Time at which the work began.
     pub begun: Time,
@@ -74,17 +74,17 @@ pub struct TaskTimes {
 pub struct Stuck {
     /// Number of cores that wait, over all ranks.
     pub cores: u32,
-    /// The rank of one of these cores.
+    /// The rank of the first waiting core, which the other fields are about.
     pub rank: u32,
-    /// The kind of that core.
+    /// The kind of the first waiting core.
     pub kind: CoreKind,
-    /// The core's number among the cores of its kind on that rank.
+    /// Number of the first waiting core among the cores of its kind on its rank.
     pub core: u32,
-    /// Name of the operation of that core's task.
+    /// Name of the operation whose task the first waiting core has reached.
     pub op: String,
-    /// Number of the counter that the core waits for.
+    /// Number of the counter that the first waiting core waits for.
     pub counter: u32,
-    /// The threshold that it waits for.
+    /// The threshold of the wait: a value that the counter never reaches.
     pub need: u32,
 }
 
@@ -105,7 +105,7 @@ impl TaskTimes {
 }
 
 impl Simulated {
-    /// The rank that ends last; if several end at the same time, the first of them.
+    /// The rank that ends last; if several end at the same time, the one with the lowest number.
     #[must_use]
     pub fn last_rank(&self) -> u32 {
         let last = self.ranks.iter().enumerate().max_by_key(|&(rank, time)| (time, std::cmp::Reverse(rank)));

@@ -10,11 +10,12 @@ pub struct TracedTask {
     pub slice: TaskTimes,
     /// The task itself.
     pub task: QueuedTask,
-    /// For each of the task's waits, the number of the task that gave the last signal.
+    /// For each of the task's waits with a threshold above 0, the number of the task that gave the last signal; `None` if there is none.
     pub signalled_by: Vec<Option<usize>>,
 }
 
-/// All tasks of a run that recorded their times, core by core in the order of their queues.
+/// All tasks of a run that recorded their times ([`Simulated::slices`]), core by core in the order of their queues. The number of a task is
+/// its index.
 #[must_use]
 pub fn traced_tasks(workload: &dyn Workload, simulated: &Simulated) -> Vec<TracedTask> {
     let mut slices = simulated.slices.clone();
@@ -54,7 +55,8 @@ fn last_signals(records: &[TracedTask]) -> BTreeMap<(u32, u32), usize> {
 }
 
 impl TracedTask {
-    /// Whether the task waited for rows in transit, rather than for another core's work: a put gave the last signal.
+    /// Whether the task waited for rows in transit, rather than for another core's work: the last signal that it waited for came from a
+    /// put. `all` are all tasks of the run.
     #[must_use]
     pub fn waited_for_rows(&self, all: &[Self]) -> bool {
         let by = self.signalled_by.iter().flatten();

@@ -5,8 +5,9 @@ use super::{CoreKind, Cursor, QueuedTask, Workload};
 /// A core, as (rank, kind, number).
 pub type CoreId = (u32, CoreKind, u32);
 
-/// The next task in a core's queue. To read ahead for that task, a core can look for it before it runs the current task. It then reads the
-/// entries that lead to the task early, at most [`CoreCosts::entries_ahead`](super::CoreCosts::entries_ahead) of them.
+/// The next task in a core's queue. Before a core runs its current task, it can look for the next task, in order to read ahead for it. The
+/// core then reads the entries that lead to the next task early, at most [`CoreCosts::entries_ahead`](super::CoreCosts::entries_ahead) of
+/// them.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Upcoming {
     cursor: Cursor,
@@ -35,8 +36,8 @@ impl Upcoming {
         first
     }
 
-    /// Makes the next task the current one (`task`), and finds the task after it. Returns false at the end of the queue, where the core
-    /// still reads the remaining entries.
+    /// Moves the next task to `task`, finds the task after it, and returns true with the numbers of entries that the core reads. At the end
+    /// of the queue, returns false; the core still reads the remaining entries.
     pub fn take(&mut self, workload: &dyn Workload, core: CoreId, task: &mut QueuedTask) -> (bool, EntriesRead) {
         let late = std::mem::take(&mut self.late);
         if !self.there {

@@ -22,27 +22,27 @@ pub trait Workload {
     /// The operations of the workload. [`QueuedTask::op`] is an index of this list.
     fn ops(&self) -> &[Op];
 
-    /// Writes the next task of a core's queue to `task` and advances `cursor`. At the end of the queue, it returns false, and
-    /// `task.entries` is the number of entries that the core has read since its last task.
+    /// Writes the next task of a core's queue to `task`, advances `cursor` and returns true. At the end of the queue, returns false;
+    /// `task.entries` is then the number of entries that the core has read since its last task.
     ///
     /// `task` holds the core's previous task: an implementation sets every field, and clears `waits` and `signals` first.
     fn next(&self, rank: u32, kind: CoreKind, core: u32, cursor: &mut Cursor, task: &mut QueuedTask) -> bool;
 
-    /// The work of a task if tiles are in the order that moves the fewest bytes through HBM, and the maximum part of it that its core can
-    /// read before the task begins.
+    /// The least work of a task, for lower bounds: its work if tiles were in the order that moves the fewest bytes through HBM, and the
+    /// maximum part of that work that its core can read before the task begins. By default, the task's own `work` and `ahead`.
     fn least(&self, _rank: u32, task: &QueuedTask) -> (Work, Ahead) {
         (task.work, task.ahead)
     }
 }
 
-/// The position of a core in its queue, in the workload's own numbering. The start is all zeros.
+/// The position of a core in its queue, in the workload's own numbering. All fields are zero at the start of the queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Cursor {
-    /// Number of the entry, position in the queue, or step.
+    /// Number of the entry, of the position in the queue, or of the step, depending on the workload.
     pub entry: u32,
     /// Number of the tile or part within the entry.
     pub tile: u64,
-    /// Number of steps of making the route that the core has done, if the kernel makes it.
+    /// Number of steps of making the route that the core has done; 0 if the kernel doesn't make its route.
     pub route: u32,
     /// Number of the turn, if entries take turns with one another.
     pub turn: u32,
@@ -137,14 +137,15 @@ pub struct CoreCosts {
     pub task: Time,
     /// Overhead of a task without work ([`Work::Empty`]), instead of `task`.
     pub empty: Time,
-    /// Interval at which a waiting core reads its counter, from the start of the wait on; `None` if it reads all the time.
+    /// Interval at which a waiting core reads the counter that it waits for, counted from the start of the wait; `None` if it reads the
+    /// counter all the time.
     pub poll: Option<Time>,
     /// Maximum number of queue entries that the core reads ahead to find its next task.
     pub entries_ahead: u32,
 }
 
 impl CoreCosts {
-    /// Minimum overhead of a task in any order of tasks.
+    /// The part of a task's overhead that is the same in any order of tasks: `empty` or `task`.
     #[must_use]
     pub fn least(&self, task: &QueuedTask) -> Time {
         if task.work == Work::Empty { self.empty } else { self.task }
@@ -185,7 +186,7 @@ pub struct QueuedTask {
     pub column: u32,
     /// Number of queue entries that the core has read since the previous task.
     pub entries: u32,
-    /// The rank whose ready word the task waits for, if the task is the core's first put to that rank.
+    /// The rank whose ready word the task waits for: set if the task is the core's first put to that rank.
     pub awaits_ready: Option<u32>,
     /// The task's work, which the cost model turns into time.
     pub work: Work,

@@ -7,11 +7,11 @@ use hpmoe_core::target::Target;
 use hpmoe_core::tuned::{Candidate, NamedSizes};
 use hpmoe_core::validate::validate;
 
-/// A function that builds the checked taskflows of a kernel with other tile sizes than in its source; `None` if the kernel can't have these
-/// sizes.
+/// A function that builds the checked taskflows of a kernel with the given tile sizes in place of those in its source; `None` if the kernel
+/// can't have these sizes.
 pub type BuildKernel<'a> = dyn Fn(&NamedSizes) -> Option<Vec<CheckedGraph>> + 'a;
 
-/// What candidates are tried on: a target, routings and a kernel.
+/// The target, the routings and the kernel that candidates are tried on.
 pub struct Trial<'a> {
     /// The target that schedules are made for and simulated on.
     pub target: &'a Target,
@@ -118,8 +118,8 @@ impl Trial<'_> {
 }
 
 impl Score {
-    /// The value of this score relative to another: the mean over routings of the ratio of times, plus half of the worst ratio. A score
-    /// relative to itself is 1.5.
+    /// The value of this score relative to `other`, of which less is better: the mean over routings of the ratios of times, plus half of
+    /// the largest ratio. A score relative to itself is 1.5.
     #[must_use]
     pub fn relative_to(&self, other: &Self) -> f64 {
         let ratios = self.ratios(other);

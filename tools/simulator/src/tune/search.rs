@@ -7,17 +7,17 @@ use hpmoe_core::random::Random;
 use hpmoe_core::tuned::{Candidate, NamedSizes};
 use std::collections::HashMap;
 
-/// The kernel for which schedules are searched, and the starting candidate.
+/// The parts of a kernel that a search may change, and the candidate that the search starts from.
 #[derive(Clone, Debug)]
 pub struct SearchSpace {
     /// The tile sizes that may change, with their values in the default schedule.
     pub sizes: NamedSizes,
     /// The names of the taskflows.
     pub flows: Vec<String>,
-    /// The candidate that is tried first. It is the default if the kernel has the sizes that a build would choose.
+    /// The start: the candidate that is tried first. It equals the default if the kernel has the sizes that a build would choose.
     pub start: Candidate,
-    /// Whether the default is simulated as well. A default with many tiles takes long to simulate. That is unnecessary if it is known to be
-    /// far slower than the start.
+    /// Whether the default (the source's tile sizes and the scheduler's default choices) is simulated as well. A default with many tiles
+    /// takes long to simulate, which is unnecessary if it is known to be far slower than the start.
     pub with_default: bool,
     /// Seed of the search.
     pub seed: u64,
@@ -26,9 +26,9 @@ pub struct SearchSpace {
 /// A step of a search.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SearchStep {
-    /// Simulates the start.
+    /// Simulates the start ([`SearchSpace::start`]).
     Start,
-    /// Simulates the default.
+    /// Simulates the default, unless it is the start.
     Default,
     /// Tries candidates.
     Candidates,
@@ -43,22 +43,23 @@ pub struct SearchProgress<'a> {
     pub simulated: usize,
     /// Number of candidates tried, including invalid ones.
     pub tried: usize,
-    /// The result if the search ended now; `None` before the start has been simulated.
+    /// The result if the search ended now; `None` in the steps before [`SearchStep::Candidates`].
     pub found: Option<&'a SearchResult>,
 }
 
 /// The result of a search.
 #[derive(Clone, PartialEq, Debug)]
 pub struct SearchResult {
-    /// The best candidate; the default if none is faster.
+    /// The best candidate; the default, or the start if the default was not simulated, if no candidate is faster.
     pub best: Candidate,
     /// The times of the best candidate.
     pub score: Score,
     /// The times of the start.
     pub start: Score,
-    /// The times of the default; `None` if the default was not simulated, or was stopped because it takes twice as long as the start.
+    /// The times of the default; `None` if the default was not simulated, could not be, or was stopped because its value had reached twice
+    /// that of the start.
     pub default: Option<Score>,
-    /// Number of candidates tried.
+    /// Number of candidates tried, including the start, the default and invalid ones.
     pub tried: usize,
 }
 
@@ -78,13 +79,13 @@ impl SearchResult {
 /// The reason why a search has no result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NoResult {
-    /// The start can't be simulated on the routings.
+    /// The start can't be built, scheduled, validated or simulated on the routings.
     Impossible,
-    /// The time limit was reached before the start or the default was simulated.
+    /// The search was told to end (`going` returned false) before the start and the default were simulated.
     Ended {
         /// The step in which the search ended.
         step: SearchStep,
-        /// Number of finished simulations of the start or the default.
+        /// Number of finished simulations of the start, or of the default in [`SearchStep::Default`].
         simulated: usize,
     },
 }
@@ -96,13 +97,15 @@ const KICKS: usize = 24;
 /// candidates after a kick, because a descent from a much slower candidate rarely leads to a better one.
 const FAR_SLOWER: f64 = 2.0;
 
-/// Searches for the best candidate: the least mean time plus half of the worst time, both relative to the default, among candidates that
-/// are slower than the default on no routing. The search continues while `going` returns true; simulations call it, too. The same seed and
-/// the same number of candidates give the same result.
+/// Searches for the best candidate, while `going` returns true; simulations call `going`, too. The same seed and the same number of
+/// candidates give the same result.
+///
+/// Times are compared with those of the default, or of the start if the default was not simulated ([`SearchResult::reference`]). The best
+/// candidate has the least value ([`Score::relative_to`]) among candidates that are slower than this reference on no routing.
 ///
 /// # Errors
 ///
-/// If there is no result, not even for the start.
+/// If the start can't be simulated, or the search ended before the start and the default were simulated.
 pub fn search(
     trial: &Trial<'_>,
     space: &SearchSpace,

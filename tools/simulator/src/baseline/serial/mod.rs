@@ -37,13 +37,14 @@ pub struct Serial {
 }
 
 impl Serial {
-    /// The operators of a kernel's task graph on a routing: everything that the kernel computes.
+    /// Makes the serial execution of everything that a kernel's task graph computes, on a routing.
     #[must_use]
     pub fn of_graph(checked: &CheckedGraph, routing: Routing, target: &Target) -> Self {
         Self::new(operators(checked), routing, target)
     }
 
-    /// The operators of the layer whose latencies are published, without the kernels before and after it, which these latencies exclude.
+    /// Makes the serial execution of the layer whose latencies are published, without the kernels before and after the layer, which these
+    /// latencies exclude.
     #[must_use]
     pub fn published(shape: LayerShape, direction: Direction, routing: Routing, target: &Target) -> Self {
         Self::new(published::published(&shape, direction), routing, target)
@@ -80,7 +81,7 @@ impl Serial {
         }
     }
 
-    /// Changes the element type of weight gradients.
+    /// Changes the element type of weight gradients, which [`published`](Self::published) sets to bf16.
     #[must_use]
     pub fn with_gradients(mut self, gradients: Written) -> Self {
         for operator in &mut self.operators {

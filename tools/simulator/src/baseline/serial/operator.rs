@@ -43,16 +43,16 @@ pub enum SerialWork {
     Tables,
 }
 
-/// A product `[m, k] x [k, n]` for each group of rows.
+/// Products of one operator: a product `[m, k] x [k, n]` for each group of rows.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct SerialProduct {
-    /// The rows of all groups.
+    /// The rows that all groups have together.
     pub rows: RowClass,
     /// Whether each local expert's rows are a group. Otherwise, all rows are one group.
     pub by_expert: bool,
     /// The extents of a group's product.
     pub extents: OperatorProduct,
-    /// Number of products that are added up, if the contraction runs over rows; otherwise 1.
+    /// Number of products that are added up in one result.
     pub terms: u32,
     /// Element type of both operands.
     pub operands: ElementType,

@@ -28,11 +28,13 @@ pub fn chosen_chunks(sizes: &Sizes, routing: &Routing, capacity: usize) -> Resul
     choose_chunks(sizes.chunk_counts(), capacity, fullest).ok_or_else(|| fullest(most))
 }
 
-/// The number of chunks in a launch of a routing, in a group with the default capacity.
+/// The number of chunks in a launch of a routing, in a group with the default capacity: the constant of the kernel, or the number that
+/// launches choose.
 ///
 /// # Errors
 ///
-/// If launches choose the number of chunks and none fits: the maximum number of rows of a chunk that a rank receives.
+/// If launches choose the number of chunks and none fits: the maximum number of rows of a chunk that a rank receives with the largest
+/// number of chunks.
 pub fn default_chunks(graph: &TaskGraph, routing: &Routing) -> Result<usize, usize> {
     match graph.sizes.chunks_at_most {
         None => Ok(graph.sizes.chunks),
@@ -40,7 +42,7 @@ pub fn default_chunks(graph: &TaskGraph, routing: &Routing) -> Result<usize, usi
     }
 }
 
-/// The schedule for launches with `chunks` chunks.
+/// The schedule for launches with `chunks` chunks, if launches choose the number; `schedule` itself if it has none for that number.
 #[must_use]
 pub fn schedule_in_chunks(schedule: &Schedule, chunks: usize) -> Cow<'_, Schedule> {
     let chosen = schedule.in_chunks().find(|(count, _)| *count == chunks);

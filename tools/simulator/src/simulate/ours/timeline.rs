@@ -9,8 +9,9 @@ use hpmoe_core::units::Nanos;
 use std::collections::BTreeMap;
 
 impl Ours<'_> {
-    /// The entries of a rank in a run that recorded times. Each entry lasts from the start of its first tile to the end of its last tile,
-    /// or to the start of the next entry in its queue.
+    /// The entries of a rank in a run that recorded times, and the steps outside of entries: the launch, and the tables of a route. An
+    /// entry lasts from the start of its first tile to the end of its last tile on any core, so entries of one queue can overlap. Entries
+    /// without tiles are left out.
     #[must_use]
     pub fn timeline(&self, run: &Simulated, rank: u32) -> Timeline {
         let mut cores: BTreeMap<_, Vec<&TaskTimes>> = BTreeMap::new();

@@ -17,7 +17,7 @@ pub enum Unfit {
     },
     /// A rank has more tokens than the kernel takes.
     Tokens {
-        /// The rank with these tokens.
+        /// The rank that has too many tokens.
         rank: u32,
         /// Number of the rank's tokens.
         tokens: u32,

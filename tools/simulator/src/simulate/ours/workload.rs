@@ -44,7 +44,7 @@ pub struct Ours<'a> {
 /// The extents of a task's tile for a routing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TileExtents {
-    /// Number of rows or tokens.
+    /// Number of rows or tokens of the tile; 0 for a step of making a route.
     pub rows: u32,
     /// Number of columns that are written.
     pub columns: u32,
@@ -57,8 +57,8 @@ impl<'a> Ours<'a> {
     ///
     /// # Errors
     ///
-    /// If kernel and routing have different numbers of experts, a rank has more tokens than the kernel takes, or the kernel has no schedule
-    /// for the number of ranks.
+    /// If kernel and routing have different numbers of experts or of experts per token, a rank has more tokens than the kernel takes, or
+    /// the kernel has no schedule for the number of ranks.
     pub fn new(
         target: &'a Target,
         checked: &'a CheckedGraph,
@@ -105,7 +105,7 @@ impl<'a> Ours<'a> {
         })
     }
 
-    /// The extents of a task on a rank.
+    /// The extents of the tile of task `task` on rank `rank`.
     #[must_use]
     pub fn tile(&self, rank: u32, task: &QueuedTask) -> TileExtents {
         if let Work::Gemm { m, n, k, .. } = task.work {

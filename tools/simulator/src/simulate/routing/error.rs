@@ -30,7 +30,7 @@ pub enum RoutingError {
     },
     /// The rows of a rank are not a multiple of the number of experts of a token.
     PartOfToken {
-        /// The rank that sends these rows.
+        /// The rank that sends the rows.
         rank: usize,
         /// Number of rows that the rank sends in total.
         rows: u64,
@@ -39,33 +39,33 @@ pub enum RoutingError {
     },
     /// A rank sends more rows to one expert than it has tokens.
     RowsOfExpert {
-        /// The rank that sends these rows.
+        /// The rank that sends the rows.
         rank: usize,
-        /// The expert, among those of the group.
+        /// Number of the expert among all experts of the group.
         expert: usize,
-        /// Rows that the rank sends to it.
+        /// Number of rows that the rank sends to the expert.
         rows: u32,
         /// Number of tokens of the rank.
         tokens: u64,
     },
-    /// A token has a different number of experts than the first one.
+    /// A token has a different number of experts than the first token of the group.
     TopK {
         /// The rank of the token.
         rank: usize,
-        /// The token, among those of the rank.
+        /// Number of the token among the tokens of its rank.
         token: usize,
-        /// Number of experts that this token goes to.
+        /// Number of experts that the token goes to.
         found: usize,
-        /// Number of experts that the first token goes to.
+        /// Number of experts that the first token of the group goes to.
         expected: usize,
     },
     /// A token goes to an expert that the group does not have.
     UnknownExpert {
         /// The rank of the token.
         rank: usize,
-        /// The token, among those of the rank.
+        /// Number of the token among the tokens of its rank.
         token: usize,
-        /// The expert that was named.
+        /// The number that the token names.
         expert: u32,
         /// Number of experts of the group.
         experts: u32,
@@ -74,9 +74,9 @@ pub enum RoutingError {
     ExpertTwice {
         /// The rank of the token.
         rank: usize,
-        /// The token, among those of the rank.
+        /// Number of the token among the tokens of its rank.
         token: usize,
-        /// The expert that it names twice.
+        /// The expert that the token names twice.
         expert: u32,
     },
 }

@@ -37,7 +37,7 @@ pub struct RoutingSizes {
 }
 
 impl Routing {
-    /// A routing from row counts, by source and then expert of the group.
+    /// A routing with the given numbers of rows: `rows[source][expert]`, with experts numbered in the group.
     ///
     /// # Errors
     ///
@@ -70,7 +70,7 @@ impl Routing {
         self.rows.len() as u32 / self.experts
     }
 
-    /// Number of logical experts if the experts of this routing are physical ones; otherwise `None`.
+    /// Number of logical experts if the experts of this routing are physical ones ([`placed`](Self::placed)); otherwise `None`.
     #[must_use]
     pub const fn logical_experts(&self) -> Option<u32> {
         self.logical

@@ -5,7 +5,8 @@ use hpmoe_core::divisor::gcd;
 use hpmoe_core::random::Random;
 
 impl Routing {
-    /// A routing from the experts of every token, by source and then token.
+    /// A routing in which token `token` of rank `source` goes to the experts `ids[source][token]`. `experts` is the number of experts of
+    /// the group.
     ///
     /// # Errors
     ///
@@ -36,7 +37,7 @@ impl Routing {
         Ok(Self { tokens, ..Self::new(&rows, top_k as u32)? })
     }
 
-    /// The tokens of a source's rows, for each expert of the group, in ascending order. Every token has `top_k` rows.
+    /// For each expert of the group, the tokens whose rows a source sends to it, in ascending order. Every token has `top_k` rows.
     ///
     /// Counts alone don't say which tokens the rows belong to. If the routing has only counts, the rows of each expert are
     /// spread over all tokens of the source, and the combinations of experts are drawn at random for each source.
