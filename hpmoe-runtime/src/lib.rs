@@ -1,16 +1,16 @@
 //! Ranks, launches and backends, for programs that run kernels written in hpmoe.
 //!
-//! Programs start with `use hpmoe_runtime::prelude::*;`, and so do their kernels. What there is, in the order in which a program
-//! meets it:
+//! Programs start with `use hpmoe_runtime::prelude::*;`, and so do their kernels. The main items, in the order in which a program
+//! meets them:
 //!
-//! | item | what it is |
+//! | item | description |
 //! |---|---|
 //! | [`megakernel`] | marks a module as a kernel; [`aic_task`], [`aiv_task`], [`comm_put`] and [`taskflow`] mark its functions |
 //! | [`Group`] | the ranks that run a kernel together: threads, or processes (`Group::from_launcher`), on the CPU or on NPUs |
 //! | [`PerRank`](prelude::PerRank) | one part for each rank, of a [`Tensor`](prelude::Tensor), of [`Experts`](prelude::Experts) … |
-//! | [`Route`](prelude::Route) | which experts each token goes to, made of the router's ids |
+//! | [`Route`](prelude::Route) | the experts that each token goes to, made from the router's ids |
 //! | `forward::launch(&group, &route, …)` | runs the kernel of the taskflow `forward`; the macro writes it next to the function |
-//! | [`Report`], [`LaunchError`] | what a launch did, or why it did not, with what each core was doing |
+//! | [`Report`], [`LaunchError`] | the result of a launch, or the reason why it failed, with the state of each core |
 //! | [`tasks`] | tasks that layers have in common |
 //! | [`taskflows`] | parts of taskflows that layers have in common |
 //!

@@ -148,7 +148,7 @@ pub struct RouteTable {
     pub keeps: Option<usize>,
     /// Number of a tensor (an argument) with one row per token, from which a launch learns each rank's number of tokens.
     pub tokens: usize,
-    /// Number of phases that run before the route is ready, because they use none of its tables.
+    /// Number of phases that run before the route is ready, because they use no table of the route.
     pub before: u32,
     /// The counter that shows that all ids are written; `None` if the caller writes them.
     pub ready: Option<ReadyTable>,

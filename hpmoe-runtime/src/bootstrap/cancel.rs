@@ -49,7 +49,7 @@ impl Cancel {
         Self(Flag::Lent(number))
     }
 
-    /// Ends current and later waits that use this handle. It only stores a number, so signal handlers can call it.
+    /// Ends current and later waits that use this handle. The call only stores a number, so signal handlers can make it.
     pub fn cancel(&self) {
         self.number().store(1, Ordering::SeqCst);
     }

@@ -161,10 +161,10 @@ pub enum BootstrapError {
         address: String,
         /// The time for which rank 0 waited.
         limit: Duration,
-        /// Other connections to rank 0 while it waited.
+        /// Connections from strangers, and failures to accept connections, while rank 0 waited.
         besides: Box<Besides>,
     },
-    /// This rank has joined rank 0, but other ranks have not.
+    /// This rank has joined rank 0, but other ranks have not within the time limit.
     #[error(
         "rank {rank} joined rank 0 at {}, but not all of {ranks} ranks did within {limit:?}: rank 0 says which; start them, or {longer}",
         printable(.address)
@@ -267,11 +267,11 @@ fn job_name(job: &str) -> String {
     if job.is_empty() { "has no name".to_owned() } else { format!("is `{}`", printable(job)) }
 }
 
-/// What rank 0 saw while it waited for missing ranks.
+/// Connections from strangers, and failures to accept connections, while rank 0 waited for missing ranks.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Besides {
-    /// Connections to rank 0 that were not from ranks of the job.
+    /// Counts of connections to rank 0 that were not from ranks of the job.
     pub strangers: Strangers,
     /// The reason why rank 0 could not accept connections at the end of its wait; `None` if it could accept them.
     pub refused: Option<String>,

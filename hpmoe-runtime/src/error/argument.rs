@@ -28,7 +28,7 @@ pub enum ArgumentError {
         tensor: &'static str,
         /// Number of ranks that the tensor has parts for.
         parts: usize,
-        /// Ranks of the group.
+        /// Number of ranks in the group.
         ranks: usize,
     },
     /// A tensor has parts for ranks other than those of this process.
@@ -40,7 +40,7 @@ pub enum ArgumentError {
         tensor: &'static str,
         /// The ranks that the tensor has parts for.
         parts: String,
-        /// Ranks of this process.
+        /// The ranks that run in this process.
         group: String,
     },
     /// A tensor has a different element type or width than the kernel was built for.
@@ -69,25 +69,25 @@ pub enum ArgumentError {
         /// Kind of rows that was passed.
         got: String,
     },
-    /// A tensor's number of rows differs from the number that the route or the kernel requires.
+    /// A tensor's number of rows, experts or words differs from the number that the route or the kernel requires.
     #[error("`{tensor}` of rank {rank} has {got} {unit}, but {reason} {wanted}: {way_out}")]
     Rows {
         /// Name of the tensor in the taskflow.
         tensor: &'static str,
         /// The rank whose part of the tensor does not fit.
         rank: usize,
-        /// The unit that is counted, such as rows.
+        /// The unit of `got` and `wanted`: rows, experts or words.
         unit: &'static str,
-        /// Number that was found.
+        /// Number of this unit that the part has.
         got: usize,
-        /// Number that is required.
+        /// Number of this unit that is required.
         wanted: usize,
-        /// What the required number follows from.
+        /// The reason for the required number, for the message.
         reason: &'static str,
-        /// The way out.
+        /// Advice, for the message: what the user can change.
         way_out: &'static str,
     },
-    /// A kept route, or memory for one, is for a different number of chunks than the kernel has.
+    /// A kept route, or memory for one, is for a different number of chunks than the kernel counts rows in.
     #[error(
         "`{tensor}` of rank {rank} is for a route in {}, but this kernel counts rows in {}: give it as many words as \
          PerRank::routed_in_chunks does, and build the kernels of both passes with the same number of chunks",
@@ -96,11 +96,11 @@ pub enum ArgumentError {
     KeptChunks {
         /// Name of the tensor in the taskflow.
         tensor: &'static str,
-        /// Number of chunks that the tensor is for.
+        /// The rank whose part of the tensor is for another number of chunks.
         rank: usize,
-        /// Number of chunks of the tensor.
+        /// Number of chunks that the rank's part of the tensor is for.
         got: usize,
-        /// Number of chunks of the kernel: the largest that its launches choose from, or the constant.
+        /// Number of chunks that the kernel counts rows in: the maximum number if launches choose it, or the constant.
         wanted: usize,
     },
     /// A tensor is in the memory of NPUs, where the group can't use it.
@@ -110,7 +110,7 @@ pub enum ArgumentError {
         tensor: &'static str,
         /// The reason why the group can't use the tensor there.
         reason: &'static str,
-        /// The way out.
+        /// Advice, for the message: what the user can change.
         way_out: &'static str,
     },
     /// A part of a tensor is not in the memory of its rank's NPU.
@@ -124,7 +124,7 @@ pub enum ArgumentError {
         address: u64,
         /// The NPU that owns the address; `None` if no NPU does.
         found: Option<i32>,
-        /// The NPU of the rank.
+        /// The NPU that the rank runs on.
         npu: i32,
     },
     /// A tensor of a fixed launch on NPUs is in this machine's memory.

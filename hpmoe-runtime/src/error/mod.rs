@@ -51,7 +51,7 @@ pub enum LaunchError {
         /// Value of the variable.
         value: String,
     },
-    /// The group is to search for races, which needs checks of host runs, but these are off.
+    /// The group is to search for races, which needs checks of host runs, but checks are off.
     #[error(
         "the group should search for races (Group::find_races), but checks are off (Group::checks or HPMOE_CHECKS): switch them on"
     )]
@@ -232,9 +232,9 @@ depend on that number: give each expert one place, or build the kernel without c
          same calls in the same order", each_value(.values)
     )]
     Disagreement {
-        /// The property in which they differ.
+        /// The property in which the processes differ.
         subject: &'static str,
-        /// Each value with the ranks that have it.
+        /// The values of the property, each with the ranks that have this value.
         values: Vec<(Vec<usize>, String)>,
     },
     /// Another process could not start the launch.
@@ -327,7 +327,7 @@ depend on that number: give each expert one place, or build the kernel without c
         /// The state of the cores of this process's rank; `None` if it could not be read.
         report: Option<Box<StuckReport>>,
     },
-    /// An NPU or CANN's runtime library is not in the required state, or a call of it failed.
+    /// An NPU, CANN's runtime library or the SHMEM library is not in the required state, or a call of a library failed.
     #[error(transparent)]
     Npu(#[from] NpuError),
     /// A launch on NPUs failed, and the records of its cores could be read.

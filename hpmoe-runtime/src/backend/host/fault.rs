@@ -7,8 +7,7 @@
 pub enum InjectedFault {
     /// The system refuses to start the rank's thread.
     RankThread,
-    /// The system refuses to start the worker thread with this number, counted from 1 (the rank's own thread is number 0 and can't be
-    /// refused so).
+    /// The system refuses to start the worker thread with this number. Numbers count from 1; the rank's own thread is number 0.
     WorkerThread(u32),
     /// The system refuses memory for the model of the core with this number.
     Core(u32),
@@ -16,7 +15,6 @@ pub enum InjectedFault {
     Stack(u32),
     /// The system refuses memory that an AscendC call of the core with this number asks for.
     Call(u32),
-    /// A timeout: each core gives up one of its first `n` waits, chosen at random, even if that wait has been fulfilled. `n` is this
-    /// number.
+    /// A timeout: each core gives up one of its first `n` waits, chosen at random, even if that wait has been fulfilled. The field is `n`.
     Wait(u32),
 }

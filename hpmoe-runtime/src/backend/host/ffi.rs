@@ -87,9 +87,9 @@ unsafe extern "C" {
     fn hpmoe_host_run(entry: EntryPoint, launch: *mut u8, options: *const HostOptions, result: *mut HostResult) -> i32;
 }
 
-/// The floating-point state that kernels and references need: round to nearest, with subnormal numbers. It applies to
-/// the thread that creates it. Dropping it on that thread restores the previous state, which a program in another
-/// language may have changed.
+/// The floating-point state that kernels and references need: round to nearest, with subnormal numbers. A value of this type sets the state
+/// for the thread that creates it. Dropping the value on that thread restores the previous state, which a program in another language may
+/// have changed.
 #[derive(Debug)]
 pub struct StandardArithmetic {
     before: HostArithmetic,

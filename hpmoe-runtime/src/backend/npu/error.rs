@@ -104,9 +104,9 @@ pub enum NpuError {
         rank: usize,
         /// Superpod of this rank's NPU.
         superpod: i64,
-        /// The other rank.
+        /// The rank whose NPU is in another superpod.
         peer: usize,
-        /// Superpod of the other rank's NPU.
+        /// Superpod of the NPU of rank `peer`.
         other: i64,
     },
     /// CANN gave no handle with which other processes can map the NPU's memory.

@@ -23,7 +23,7 @@ pub enum RoutingError {
     ExpertCount {
         /// The rank with a different number of experts.
         rank: usize,
-        /// Number of experts that this rank has counts for.
+        /// Number of experts that rank `rank` has counts for.
         found: usize,
         /// Number of experts that rank 0 has counts for.
         expected: usize,
