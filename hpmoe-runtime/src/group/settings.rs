@@ -12,7 +12,7 @@ use crate::bootstrap::Cancel;
 
 impl Group {
     /// Sets the seed of host runs, which draw at random the order of all events that a kernel leaves open. Results must not depend on the
-    /// seed. Default: 0.
+    /// seed. Ranks that are processes must all have the same seed. Default: 0.
     #[must_use]
     pub const fn seed(mut self, seed: u64) -> Self {
         self.options.seed = seed;
@@ -27,7 +27,8 @@ impl Group {
         self
     }
 
-    /// Reserves room for `rows` received rows on each rank; with chunks, `rows` received rows of each chunk.
+    /// Reserves room for `rows` received rows on each rank; with chunks, `rows` received rows of each chunk. Ranks that are processes must
+    /// all have the same capacity.
     ///
     /// Default: the most that any routing can need. This is ranks · `TOKENS` · min(`TOP_K`, experts of a rank), or less if routing is
     /// group-limited; a kernel with chunks has ⌈`TOKENS` / chunks⌉ in place of `TOKENS`. If launches choose the number of chunks, the
@@ -74,7 +75,8 @@ impl Group {
         self
     }
 
-    /// Repeats each launch `times` times (default: once). Nothing makes ranks wait for each other between the repetitions.
+    /// Repeats each launch `times` times (default: once). Nothing makes ranks wait for each other between the repetitions. Ranks that are
+    /// processes must all have the same number.
     #[must_use]
     pub const fn repeat(mut self, times: u32) -> Self {
         self.options.repeat = times;
