@@ -165,7 +165,7 @@ pub struct RouteTable {
 pub struct ReadyTable {
     /// Number of the counter array, which has a single counter.
     pub counter: u32,
-    /// Amount per token that the phases that write ids add to the counter.
+    /// Amount that the phases that write ids add to the counter for each token of the rank.
     pub per_token: u32,
 }
 

@@ -75,8 +75,8 @@ impl Group {
         self
     }
 
-    /// Repeats each launch `times` times (default: once). Nothing makes ranks wait for each other between the repetitions. Ranks that are
-    /// processes must all have the same number.
+    /// Makes each launch run `times` times, one run directly after another; 0 counts as 1, the default. Nothing makes ranks wait for each
+    /// other between the runs. Ranks that are processes must all have the same `times`.
     #[must_use]
     pub const fn repeat(mut self, times: u32) -> Self {
         self.options.repeat = times;

@@ -38,7 +38,7 @@ pub struct Report {
     pub tasks: u64,
     /// Number of task bodies without rows or without columns. The schedule guarantees zero.
     pub empty_tasks: u64,
-    /// Number of times that a core waited for a counter or found it complete at once, over all cores.
+    /// Number of times that a core waited for a counter, or found the counter complete at once, over all cores.
     pub waits: u64,
     /// Number of matrix cores that ran a task, on the rank with the fewest.
     pub aic_cores_used: usize,

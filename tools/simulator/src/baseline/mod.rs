@@ -1,8 +1,8 @@
-//! The programs that hpmoe's kernels are compared with: that of the original system, and the execution of one operator
-//! after another.
+//! The programs that hpmoe's kernels are compared with: the program of the original system, and the execution of one operator after
+//! another.
 //!
-//! [`Original`] builds the tasks, counters and queues of HyperParallel-MoE (arXiv 2605.23764) from its published rules.
-//! Under balanced routing they equal the output of its own scheduler, task by task.
+//! [`Original`] builds the tasks, counters and queues of HyperParallel-MoE (arXiv 2605.23764) from its published rules. Under balanced
+//! routing, they equal the output of the original's own scheduler, task by task.
 
 mod balanced;
 mod collective;

@@ -34,14 +34,15 @@ pub enum OriginalWork {
         expert: u32,
         /// Number of the expert among all experts of the group.
         global: u32,
-        /// Number of the 128 rows among the rows between the two ranks for this expert: tile t has the rows from 128 t on.
+        /// Number of the tile of 128 rows that the task puts, among the rows that the two ranks exchange for the expert: tile t has rows
+        /// 128 t to 128 t + 127.
         tile: u32,
     },
     /// Elementwise work on at most 128 rows of one local expert.
     Vector {
         /// The local expert.
         expert: u32,
-        /// Number of the 128 rows among the expert's rows: tile t has the rows from 128 t on.
+        /// Number of the tile of 128 rows that the task works on: tile t has rows 128 t to 128 t + 127 of the expert.
         tile: u32,
     },
     /// A matrix core's share of the product of one local expert: every 24th base tile.
