@@ -185,12 +185,12 @@ pub enum BootstrapError {
     /// they differ.
     #[error("{0}: start all processes of the group from one build, with the same number of ranks")]
     Mismatch(String),
-    /// A rank's process has ended.
+    /// A rank's process has ended, or the connection to it has closed.
     #[error("rank {rank} is gone: {how}. Its own output says why")]
     Gone {
-        /// The rank whose process has ended.
+        /// The rank that is gone.
         rank: usize,
-        /// How the end of the process was noticed.
+        /// How the loss of the rank was noticed, in words.
         how: &'static str,
     },
     /// Some ranks did not take part in an exchange in time.

@@ -6,8 +6,8 @@ use std::fmt;
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Strangers {
-    /// Connections that closed before they sent a whole greeting, or that rank 0 dropped because they took too long or because too many
-    /// were open.
+    /// Connections that closed before they had sent a whole greeting, that rank 0 dropped because they took too long or because too many
+    /// were open, or that had not finished their greeting when all ranks had joined.
     pub silent: u64,
     /// Connections that spoke another protocol, or another version of this protocol.
     pub foreign: u64,

@@ -95,19 +95,20 @@ pub enum LaunchError {
         /// Number of places on each rank that the kernel was built with.
         built: usize,
     },
-    /// The route was made with a placement that is not the group's.
+    /// The group has a placement, but the route was made with another placement or without one.
     #[error(
         "the route's placement is not the group's: make the route by Route::placed with the placement that Group::placed was given, or launch it \
 on the group without one"
     )]
     OtherPlacement,
-    /// A placement was passed to a launch that was fixed without one.
+    /// A placement was passed to a fixed launch that was fixed without one, or whose kernel takes its route from the host.
     #[error("the launch of {kernel} was fixed without a placement: fix it on a group that has one (`Group::placed`)")]
     Unplaced {
         /// Name of the kernel, `module::taskflow`.
         kernel: &'static str,
     },
-    /// An expert has several places, but the kernel sends each token once to each rank.
+    /// The kernel sends each token once to each rank, but an expert has several places. A kernel that also makes its route refuses any
+    /// placement of the group.
     #[error(
         "{kernel} sends each token once to a rank (`route.sends_once`), but some expert has several places: give each expert one place, or \
 send tokens for every expert (`route.sends`)"
@@ -189,10 +190,10 @@ depend on that number: give each expert one place, or build the kernel without c
         /// Number of failed launches since the previous wait, without the last launch.
         launches: u32,
     },
-    /// Streams were passed to a group that does not run on NPUs.
+    /// Streams, or a number of launches by graphs, were passed to a group that does not run on NPUs.
     #[error("streams of NPUs were passed, but the group runs on the host: pass none, or use Group::on_npus")]
     Streams,
-    /// A pending launch uses the memory that this launch needs.
+    /// A pending launch uses memory that this launch needs, or the placement that was to be changed.
     #[error(
         "{kernel} has a launch that is pending and uses the memory that this one needs: wait for it first (Pending::wait)"
     )]
@@ -268,7 +269,7 @@ depend on that number: give each expert one place, or build the kernel without c
         /// Number of launches in the row.
         launches: usize,
     },
-    /// An exchange between the processes of the group failed before the kernel ran.
+    /// Joining the group failed, or an exchange between its processes failed before the kernel ran.
     #[error(transparent)]
     Peers(#[from] BootstrapError),
     /// The route is invalid, for instance because an id names no expert. The host finds this when it makes the route; a kernel that makes

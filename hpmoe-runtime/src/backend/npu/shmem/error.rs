@@ -36,7 +36,7 @@ pub enum ShmemError {
         /// Value of the variable.
         value: String,
     },
-    /// Two ranks have different values of `HPMOE_SHMEM_HEAP_MIB`.
+    /// Two ranks ask for SHMEM heaps of different sizes (`HPMOE_SHMEM_HEAP_MIB`).
     #[error(
         "rank {rank} has a SHMEM heap of {mib} MiB and rank {peer} one of {other} MiB: set HPMOE_SHMEM_HEAP_MIB to one value on all ranks"
     )]
