@@ -70,8 +70,8 @@ pub enum ShmemError {
         /// A rank whose process has not initialised the library.
         without: usize,
     },
-    /// The program has initialised the SHMEM library with a process number that is not the rank of this process, or with a number of
-    /// processes that is not the number of ranks.
+    /// The SHMEM library has another process number than the rank of this process, or another number of processes than the group has ranks.
+    /// The program, or an earlier group, has initialised it so.
     #[error(
         "this process is rank {rank} of {ranks}, but the program has initialised SHMEM in it as process {pe} of {pes}: give it the same number in both, and use groups of all processes"
     )]
