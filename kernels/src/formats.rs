@@ -13,19 +13,19 @@ pub fn e2m1() -> [f32; 16] {
     std::array::from_fn(|code| minifloat(code, 2, 1, 1))
 }
 
-/// Table of powers of two, starting at 2^-127; the last code is NaN.
+/// Table of powers of two: code c stands for 2^(c - 127), and code 255 for NaN.
 #[must_use]
 pub fn e8m0() -> [f32; 256] {
     std::array::from_fn(|code| if code == 255 { f32::NAN } else { power(code as i32 - 127) })
 }
 
-/// Table of fp8 without infinities: the largest number is 448, and both codes above it are NaN.
+/// Table of fp8 without infinities: 4 exponent bits, 3 fraction bits. The numbers end at ±448; codes 127 and 255 are NaN.
 #[must_use]
 pub fn e4m3() -> [f32; 256] {
     std::array::from_fn(|code| if code & 127 == 127 { f32::NAN } else { minifloat(code, 4, 3, 7) })
 }
 
-/// Table of fp8 with infinities and NaN as in IEEE 754.
+/// Table of fp8 with infinities and NaN as in IEEE 754: 5 exponent bits, 2 fraction bits.
 #[must_use]
 pub fn e5m2() -> [f32; 256] {
     let special = |code: usize| match (code & 127, code > 127) {
@@ -43,7 +43,8 @@ pub fn s1p2() -> [f32; 16] {
     std::array::from_fn(|code| signed((code & 7) as f32 / 4.0, code > 7))
 }
 
-/// Table of HiFloat4 scales, always positive: 2^(E - 48) · (1 + M / 4); the last code is NaN.
+/// Table of HiFloat4 scales, always positive: 2^(E - 48) · (1 + M / 4), where E is the upper six bits of the code and M the
+/// lower two. The last code is NaN.
 #[must_use]
 pub fn e6m2() -> [f32; 256] {
     let number = |code: usize| power((code >> 2) as i32 - 48) * (1.0 + (code & 3) as f32 / 4.0);

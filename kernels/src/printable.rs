@@ -7,7 +7,8 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// The text on one line, with each control character replaced by its Rust escape, such as `\u{1b}` or `\n`.
+/// The text on one line. Each character that a terminal may act on is replaced by its Rust escape, such as `\u{1b}` or
+/// `\n`: control characters, ends of lines, invisible characters, and characters that change the direction of writing.
 ///
 /// ```
 /// use hpmoe_kernels::printable::printable;
@@ -19,14 +20,14 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     escaped(text, |_| false)
 }
 
-/// A text of several lines. Line feeds and tabs are kept; other control characters are escaped as by [`printable`].
+/// A text of several lines. Line feeds and tabs are kept; all other characters are escaped as by [`printable`].
 #[must_use]
 pub fn printable_lines(text: &str) -> Cow<'_, str> {
     escaped(text, |char| matches!(char, '\n' | '\t'))
 }
 
-/// A source text with one visible character for each control character except line feed, carriage return and tab, so
-/// that column numbers stay valid.
+/// A source text in which one visible character stands for each character that [`printable`] would escape, so that column
+/// numbers stay valid. Line feeds, carriage returns and tabs are kept.
 #[must_use]
 pub fn printable_source(text: &str) -> Cow<'_, str> {
     let acts = |char: char| acts_on_terminals(char) && !matches!(char, '\n' | '\r' | '\t');

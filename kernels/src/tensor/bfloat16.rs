@@ -5,8 +5,8 @@ use super::half_precision::float_of_16_bits;
 /// A bfloat16: the upper half of an f32, with 8 exponent bits and 7 fraction bits.
 ///
 /// Tensors store it, but arithmetic is done in f32, so the type has only conversions and comparisons. The feature
-/// `half` adds conversions to and from the type of that crate. (It is optional because `half` and its dependencies
-/// would take a seventh of a clean build's processor time.)
+/// `half` adds conversions to and from the type `bf16` of the crate `half`. (The feature is optional because `half` and
+/// its dependencies would take a seventh of a clean build's processor time.)
 ///
 /// ```
 /// use hpmoe_kernels::bf16;

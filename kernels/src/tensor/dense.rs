@@ -33,7 +33,7 @@ impl<T: Element, const C: usize> Tensor<T, C> {
     ///
     /// # Panics
     ///
-    /// If the number of values is not a multiple of `C`.
+    /// If `C` is 0, or the number of values is not a multiple of `C`.
     #[must_use]
     pub fn from_slice(values: &[T]) -> Self {
         assert!(
@@ -48,7 +48,7 @@ impl<T: Element, const C: usize> Tensor<T, C> {
     ///
     /// # Panics
     ///
-    /// If the number of values is not a multiple of `C`.
+    /// If `C` is 0, or the number of values is not a multiple of `C`.
     #[must_use]
     pub fn from_vec(values: Vec<T>) -> Self {
         Self::from_slice(&values)
@@ -104,7 +104,7 @@ impl<T: Element, const C: usize> Tensor<T, C> {
         Tile::new(&self.cells, C, TileRows::Range { first: block.first() - self.first_token, count: block.rows() })
     }
 
-    /// The rows of the tokens that a piece sends.
+    /// One row for each slot of a piece that is sent: the row of the slot's token.
     #[must_use]
     pub fn gather<'a, const M: usize>(&'a self, piece: &Piece<'a, M>) -> Tile<'a, T, M, C> {
         let (list, per_row) = (piece.slots(), piece.top_k());
@@ -117,7 +117,7 @@ impl<T: Float, const C: usize> Tensor<T, C> {
     ///
     /// # Panics
     ///
-    /// If the number of values is not a multiple of `C`.
+    /// If `C` is 0, or the number of values is not a multiple of `C`.
     #[must_use]
     pub fn from_f32(values: &[f32]) -> Self {
         Self::from_vec(values.iter().map(|value| T::from_f32(*value)).collect())
@@ -144,7 +144,7 @@ impl<T: Element, const C: usize> fmt::Debug for Tensor<T, C> {
 
 /// A source for the number of tokens of each rank: a route, or a tensor with a row per token.
 pub trait RankTokens {
-    /// Number of a rank's first token, and number of its tokens.
+    /// The number of a rank's first token (0, except in a later chunk), and the count of the rank's tokens.
     fn rank_tokens(&self, rank: Rank) -> (usize, usize);
 }
 

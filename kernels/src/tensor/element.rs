@@ -24,9 +24,9 @@ pub trait Element: sealed::Sealed + Copy + Default + PartialEq + Debug + Send + 
     const POISON: Self;
 }
 
-/// An element type that can be loaded.
+/// An element type of tiles that can be loaded: every element type except `i4x2`.
 pub trait Number: Element {
-    /// The number as f32. It is exact, except that i32 numbers above 2^24 are rounded to nearest, ties to even.
+    /// The number as f32. It is exact, except that i32 numbers beyond ±2^24 are rounded to nearest, ties to even.
     fn to_f32(self) -> f32;
 }
 
@@ -34,7 +34,7 @@ pub trait Number: Element {
 pub trait CubeElement: Number {
     /// The type in which products are summed.
     type Sum: Accumulator;
-    /// The type of the product of two tiles.
+    /// The type of the product of two tiles: [`Value`] for floats, [`Integers`] for `i8`.
     type Product<const R: usize, const C: usize>;
     /// The number in the type of sums, converted exactly.
     fn widened(self) -> Self::Sum;
@@ -44,8 +44,9 @@ pub trait CubeElement: Number {
 
 /// A type in which products are summed: `f32` or `i32`.
 pub trait Accumulator: sealed::Sealed + Copy + Default {
-    /// Adds a product to `sums`, which has rows of `width` columns. `rows` and `columns` are the factors, one
-    /// contracted index after another. Each sum adds its products in ascending order of that index.
+    /// Adds a product to `sums`, which has rows of `width` columns. For one contracted index after another, `rows` has a
+    /// factor for each row of `sums`, and `columns` has one for each column. Each sum adds its products in ascending order
+    /// of the contracted index.
     #[doc(hidden)]
     fn add_product(sums: &mut [Self], width: usize, rows: &[Self], columns: &[Self]);
 }
@@ -77,7 +78,7 @@ pub trait Stored: Number {
     fn from_f32(value: f32) -> Self;
 }
 
-/// An element type with fractions, which a value can be cast to.
+/// An element type that a value can be cast to: `bf16`, `f16` or `f32`.
 pub trait Float: Stored {}
 
 macro_rules! added_in_f32 {
@@ -149,7 +150,7 @@ impl Element for i4x2 {
 
 /// An element type of codes, whose meaning a table gives: `i8` holds one code per column, `i4x2` two.
 pub trait Codes: Element {
-    /// Number of different codes, which is the size of a table. Negative codes use its second half.
+    /// Number of different codes, which is the size of a table. Negative codes use the table's second half.
     const COUNT: usize;
     /// Number of codes per element.
     const EACH: usize;

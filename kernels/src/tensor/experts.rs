@@ -17,7 +17,7 @@ impl<T: Element, const N: usize, const K: usize> Experts<T, N, K> {
     ///
     /// # Panics
     ///
-    /// If the number of values is not a multiple of N·K.
+    /// If N·K is 0, or the number of values is not a multiple of N·K.
     #[must_use]
     pub fn from_slice(values: &[T]) -> Self {
         assert!(
@@ -32,7 +32,7 @@ impl<T: Element, const N: usize, const K: usize> Experts<T, N, K> {
     ///
     /// # Panics
     ///
-    /// If the number of values is not a multiple of N·K.
+    /// If N·K is 0, or the number of values is not a multiple of N·K.
     #[must_use]
     pub fn from_vec(values: Vec<T>) -> Self {
         Self::from_slice(&values)
@@ -68,7 +68,7 @@ impl<T: Element, const N: usize, const K: usize> Experts<T, N, K> {
         self.cells.as_ptr().cast()
     }
 
-    /// The matrix of an expert of this rank.
+    /// The matrix of an expert of this rank. The owner is not checked: only the expert's [local number](Expert::local) counts.
     #[must_use]
     pub fn expert(&self, expert: Expert) -> Tile<'_, T, N, K> {
         Tile::new(&self.cells, K, TileRows::Range { first: expert.local() * N, count: N })

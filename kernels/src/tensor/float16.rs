@@ -2,11 +2,11 @@
 
 use super::half_precision::float_of_16_bits;
 
-/// An IEEE half: 5 exponent bits and 10 fraction bits. The largest number is 65,504, and the smallest normal number is
-/// 2^-14.
+/// An IEEE half: 5 exponent bits and 10 fraction bits. The largest number is 65,504, and the smallest positive normal
+/// number is 2^-14.
 ///
-/// Like [`bf16`](crate::bf16), tensors store it, but arithmetic is done in f32. The feature `half` adds conversions to
-/// and from the type of that crate.
+/// Tensors store it like [`bf16`](crate::bf16), but arithmetic is done in f32. The feature `half` adds conversions to
+/// and from the type `f16` of the crate `half`.
 ///
 /// ```
 /// use hpmoe_kernels::f16;
@@ -23,8 +23,9 @@ pub struct f16(u16);
 float_of_16_bits!(f16);
 
 impl f16 {
-    /// Rounds to nearest, ties to even. Numbers from 65,520 on become infinite, numbers below 2^-14 subnormal, and zero
-    /// keeps its sign. A NaN stays NaN: it becomes quiet, with the upper bits of its payload.
+    /// Rounds to nearest, ties to even. Numbers of magnitude 65,520 or more become infinite. Results of magnitude below
+    /// 2^-14 are subnormal or zero, and zero keeps the number's sign. A NaN stays NaN: it becomes quiet, with the upper
+    /// bits of its payload.
     #[must_use]
     #[inline]
     pub const fn from_f32(value: f32) -> Self {

@@ -25,7 +25,7 @@ impl<T: Element, const N: usize, const K: usize> Matrix<T, N, K> {
     ///
     /// # Panics
     ///
-    /// If there are not N·K values, or none.
+    /// If N·K is 0, or the number of values is not N·K.
     #[must_use]
     pub fn from_slice(values: &[T]) -> Self {
         assert!(

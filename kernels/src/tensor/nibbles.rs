@@ -31,11 +31,11 @@ impl i4x2 {
         Self::from_bits(first as u8 & 15 | (second as u8) << 4)
     }
 
-    /// Packs numbers two by two. Rows may follow each other without gaps.
+    /// Packs numbers two by two. Several rows can be packed at once, row after row, if each has an even number of columns.
     ///
     /// # Panics
     ///
-    /// If the number of numbers is odd, or one is not within -8..=7.
+    /// If the number of numbers is odd, or a number is not within -8..=7.
     #[must_use]
     pub fn pack(numbers: &[i8]) -> Vec<Self> {
         let pairs = numbers.chunks_exact(2);

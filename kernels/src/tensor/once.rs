@@ -44,7 +44,7 @@ impl<T: Element, const C: usize> Once<T, C> {
         Tile::new(&self.cells, C, TileRows::Range { first: piece.first(), count: piece.rows() })
     }
 
-    /// A tile that has, for each row of an expert's row tile, the row that this rank received for its token.
+    /// A tile with one row for each row of an expert's row tile: the once-sent row of the same token.
     ///
     /// # Panics
     ///
@@ -66,7 +66,11 @@ impl<T: Element, const C: usize> PartialEq for Once<T, C> {
 }
 
 impl PerRank<()> {
-    /// [`Once`] on each rank, in symmetric memory, where other ranks write one row per token.
+    /// [`Once`] on each rank, in symmetric memory, where other ranks write one row per token. Every bit starts set.
+    ///
+    /// # Panics
+    ///
+    /// If a logical expert has several physical ones.
     #[must_use]
     pub fn once<T: Element, const C: usize>(ep: Ranks, route: &Route) -> PerRank<Once<T, C>> {
         PerRank::from_fn(ep, |rank| {

@@ -5,7 +5,8 @@ use super::Value;
 /// The right operand of an operation on an R×C value: a value of that size, one row or one column that is broadcast, or
 /// a number.
 pub trait Operand<const R: usize, const C: usize> {
-    /// Applies `f` to each number of `left` and the corresponding number of this operand.
+    /// Applies `f` to each number of `left` and the corresponding number of this operand. If their sizes don't fit at run
+    /// time, it panics, and the message names `operation`.
     fn after(&self, left: &Value<R, C>, operation: &str, f: impl Fn(f32, f32) -> f32) -> Value<R, C>;
 }
 
@@ -33,7 +34,7 @@ pub trait Rows<const R: usize> {
     fn count(&self) -> usize;
     /// Number of columns.
     fn cols(&self) -> usize;
-    /// The maximum number of columns, as stated in its type.
+    /// Maximum number of columns, as the value's type states it.
     fn most_cols(&self) -> usize;
     /// The numbers of one row.
     fn numbers(&self, row: usize) -> &[f32];

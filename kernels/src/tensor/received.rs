@@ -4,8 +4,8 @@ use super::buffer::CellBuffer;
 use super::tile::TileRows;
 use crate::{Element, Expert, PerRank, Piece, Rank, Ranks, Route, RowTile, Tile};
 
-/// A row of `C` elements for each (token, k) that a rank receives: by expert, then by source rank, then in the sender's
-/// order.
+/// A row of `C` elements for each (token, k) that a rank receives. Rows are ordered by expert, then by source rank, then
+/// in the sender's order.
 pub struct Received<T, const C: usize> {
     cells: CellBuffer<T>,
     rank: Rank,
@@ -78,7 +78,7 @@ impl<T: Element, const C: usize> PartialEq for Received<T, C> {
 
 impl PerRank<()> {
     /// [`Received`] on each rank in symmetric memory, which other ranks may write. Every bit starts set, so that reading
-    /// before writing shows as NaN.
+    /// before writing shows as NaN (as -1 in integers).
     #[must_use]
     pub fn symmetric<T: Element, const C: usize>(ep: Ranks, route: &Route) -> PerRank<Received<T, C>> {
         PerRank::from_fn(ep, |rank| {

@@ -4,7 +4,8 @@ use super::buffer::CellBuffer;
 use super::tile::TileRows;
 use crate::{Element, PerRank, Piece, Rank, Ranks, Route, Tile, TokenBlock};
 
-/// A row of `C` elements for each (token, k) of a rank: row `token * top_k + k`, counted from the route's first token.
+/// A row of `C` elements for each (token, k) of a rank: row `token * top_k + k`, with tokens counted from the route's first
+/// token.
 pub struct Slots<T, const C: usize> {
     cells: CellBuffer<T>,
     rank: Rank,
@@ -22,7 +23,7 @@ impl<T: Element, const C: usize> Slots<T, C> {
         self.cells.len() / C
     }
 
-    /// The slots of a piece that this rank sent, for writing.
+    /// The rows of a piece's slots, for writing on the rank that sent the piece.
     ///
     /// # Panics
     ///
@@ -33,7 +34,7 @@ impl<T: Element, const C: usize> Slots<T, C> {
         Tile::new(&self.cells, C, TileRows::Listed { list: piece.slots(), per_row: 1, before: self.first_slot })
     }
 
-    /// The slots of a piece that this rank sends, for reading.
+    /// The rows of a piece's slots, for reading on the rank that sends the piece.
     ///
     /// # Panics
     ///
@@ -43,8 +44,8 @@ impl<T: Element, const C: usize> Slots<T, C> {
         self.scatter(piece)
     }
 
-    /// The slots of a block of tokens, `top_k` rows per token. Rows of empty slots load as zeros, and sums over k skip
-    /// them.
+    /// The rows of all slots of a block of tokens, `top_k` rows per token. Rows of empty slots load as zeros, and sums over
+    /// k skip these rows.
     ///
     /// # Panics
     ///
@@ -59,11 +60,11 @@ impl<T: Element, const C: usize> Slots<T, C> {
         Tile::new(&self.cells, C, TileRows::Range { first, count }).with_empty(empty)
     }
 
-    /// Sets all elements, row after row.
+    /// Copies all elements from `values`, row after row.
     ///
     /// # Panics
     ///
-    /// If there are not `row_count() * C` values.
+    /// If `values.len()` is not `row_count() * C`.
     pub fn copy_from(&mut self, values: &[T]) {
         assert_eq!(
             values.len(),
@@ -97,7 +98,8 @@ impl<T: Element, const C: usize> PartialEq for Slots<T, C> {
 }
 
 impl PerRank<()> {
-    /// [`Slots`] on each rank, in symmetric memory. Every bit starts set, so that reading before writing shows as NaN.
+    /// [`Slots`] on each rank, in symmetric memory. Every bit starts set, so that reading before writing shows as NaN
+    /// (as -1 in integers).
     #[must_use]
     pub fn slots<T: Element, const C: usize>(ep: Ranks, route: &Route) -> PerRank<Slots<T, C>> {
         let top_k = route.top_k();

@@ -9,7 +9,7 @@ use crate::{Element, Number, Stored, bf16};
 
 /// The height of a tile that holds all rows received for an expert: `Tile<bf16, RAGGED, COLS>`.
 ///
-/// It is a bound like any other, larger than any number of rows that a rank can receive.
+/// It is a bound like any other, 2^30, and so large that no rank has memory for as many rows of a usual width.
 pub const RAGGED: usize = 1 << 30;
 
 /// The rows of a tensor that a tile covers.
@@ -82,7 +82,7 @@ impl<'a, T: Element, const R: usize, const C: usize> Tile<'a, T, R, C> {
     ///
     /// # Panics
     ///
-    /// If the number of cells is not a multiple of `cols`, or the tile would be larger than R×C.
+    /// If `cols` is 0, the number of cells is not a multiple of `cols`, or the tile would be larger than R×C.
     #[must_use]
     pub fn from_cells(cells: &'a [Cell<T>], cols: usize) -> Self {
         assert!(cols > 0 && cells.len() % cols == 0, "rows of {cols} elements can't be made of {} cells", cells.len());
@@ -138,11 +138,12 @@ impl<'a, T: Element, const R: usize, const C: usize> Tile<'a, T, R, C> {
         Tile { cells: self.cells, pitch: self.pitch, rows, first_col: self.first_col, cols: self.cols, empty }
     }
 
-    /// The cells of one row.
+    /// The cells of one row, for `row` less than [`rows`](Self::rows).
     ///
     /// # Panics
     ///
-    /// If there is no such row.
+    /// If the row lies outside of the tensor. If `row` is too large only for the tile, the result may be a row of the
+    /// tensor that follows the tile.
     #[must_use]
     pub fn row(&self, row: usize) -> &'a [Cell<T>] {
         let start = self.rows.row(row) * self.pitch + self.first_col;
@@ -162,7 +163,7 @@ impl<T: Element, const R: usize, const C: usize> fmt::Debug for Tile<'_, T, R, C
     }
 }
 
-/// A tile of any size.
+/// A bf16 tile of any size up to [`MOST`] rows and columns.
 pub type AnyTile<'a> = Tile<'a, bf16, MOST, MOST>;
 
 /// A tile with its own memory, for unit tests of tasks.
@@ -191,14 +192,14 @@ impl<T: Element> TileBuf<T> {
     ///
     /// # Panics
     ///
-    /// If `values.len()` is not `rows * cols`, or is 0.
+    /// If `cols` is 0, or `values.len()` is not `rows * cols`.
     #[must_use]
     pub fn from_slice(rows: usize, cols: usize, values: &[T]) -> Self {
         assert!(cols > 0 && values.len() == rows * cols, "{rows}x{cols} elements, but {} values", values.len());
         Self { cells: CellBuffer::copied(values), cols }
     }
 
-    /// A tile of the same size as `other`, with every element poisoned.
+    /// A tile of the same size as `other`, with every bit set, like memory that was not written.
     #[must_use]
     pub fn like<U: Element>(other: &TileBuf<U>) -> Self {
         Self { cells: CellBuffer::filled(other.cells.len(), T::POISON), cols: other.cols }
@@ -226,7 +227,7 @@ impl<T: Stored> TileBuf<T> {
     ///
     /// # Panics
     ///
-    /// If `values.len()` is not `rows * cols`, or is 0.
+    /// If `cols` is 0, or `values.len()` is not `rows * cols`.
     #[must_use]
     pub fn from_f32(rows: usize, cols: usize, values: &[f32]) -> Self {
         Self::from_slice(rows, cols, &values.iter().map(|value| T::from_f32(*value)).collect::<Vec<_>>())

@@ -1,10 +1,10 @@
 //! Values, which are held on chip.
 
-/// The bounds of [`AnyValue`] and [`AnyTile`](crate::op::AnyTile). `MOST` is a multiple of every size by which operations
-/// divide rows or columns.
+/// Maximum number of rows, and of columns, of [`AnyValue`] and [`AnyTile`](crate::op::AnyTile). It is a multiple of every
+/// size by which operations divide rows or columns.
 pub const MOST: usize = 1 << 16;
 
-/// A value of any size.
+/// A value of any size up to [`MOST`] rows and columns.
 pub type AnyValue = Value<MOST, MOST>;
 
 /// At most R×C numbers, held on chip while a task runs.
