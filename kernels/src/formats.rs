@@ -19,7 +19,7 @@ pub fn e8m0() -> [f32; 256] {
     std::array::from_fn(|code| if code == 255 { f32::NAN } else { power(code as i32 - 127) })
 }
 
-/// Table of fp8 without infinities: 4 exponent bits, 3 fraction bits. The numbers end at ±448; codes 127 and 255 are NaN.
+/// Table of fp8 without infinities: 4 exponent bits, 3 fraction bits. The largest number is 448; codes 127 and 255 are NaN.
 #[must_use]
 pub fn e4m3() -> [f32; 256] {
     std::array::from_fn(|code| if code & 127 == 127 { f32::NAN } else { minifloat(code, 4, 3, 7) })

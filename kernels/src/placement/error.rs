@@ -12,7 +12,7 @@ pub enum PlacementError {
         /// Number of logical experts.
         experts: usize,
     },
-    /// The places can't be divided evenly among the ranks.
+    /// There are no places, or they can't be divided evenly among the ranks.
     Uneven {
         /// Number of entries in the list, one per place.
         places: usize,
@@ -63,21 +63,22 @@ pub enum PlacementError {
         /// Number of logical experts.
         experts: usize,
     },
-    /// A factor with which the moving average would ignore new launches.
+    /// A factor of a moving average is more than 999 thousandths: the average would ignore new launches.
     Factor {
-        /// Thousandths of the average that a launch keeps.
+        /// Thousandths of the average that a launch would keep.
         thousandths: u32,
     },
     /// Two placements belong to different groups or layers.
     Apart {
         /// The number that differs: `ranks`, `experts` or `places of a rank`.
         what: &'static str,
-        /// Its value in one placement.
+        /// The number in the new placement.
         one: usize,
-        /// Its value in the other placement.
+        /// The number in the old placement.
         other: usize,
     },
-    /// The number of weight matrices is not the number of experts.
+    /// The number of weight matrices, or of gradients, is not the number of experts: of all logical ones, or of one rank's physical
+    /// ones.
     Weights {
         /// Number of matrices passed.
         matrices: usize,

@@ -1,4 +1,4 @@
-//! Placements: which rank holds which expert's weights.
+//! Placements: the rank that holds each expert's weights.
 //!
 //! Routers number *logical* experts. A rank has room for a fixed number of *physical* experts. Each holds the weights
 //! of one logical expert or is empty, and the loops and tables of a taskflow run over physical experts. A [`Placement`]
@@ -53,8 +53,8 @@ impl fmt::Display for LogicalExpert {
     }
 }
 
-/// The logical expert that each physical expert of a group holds, and the shares of its rows that physical experts of
-/// the same logical expert take.
+/// The logical expert that each physical expert of a group holds. If several physical experts hold the same logical
+/// expert, the placement also states the share of the logical expert's rows that each of them takes.
 ///
 /// Every logical expert has at least one physical expert, and no rank holds the same logical expert twice.
 ///
@@ -64,7 +64,7 @@ impl fmt::Display for LogicalExpert {
 /// // Two ranks with room for three experts each. Expert 0 is on both, and one place is empty.
 /// let placement = Placement::new(Ranks::new(2), 4, &[Some(0), Some(1), None, Some(2), Some(3), Some(0)])?;
 /// assert_eq!(placement.copies(LogicalExpert::new(0)).collect::<Vec<_>>(), [0, 5]);
-/// // Its rows are shared: of five rows that rank 1 has for expert 0, two stay on rank 0.
+/// // Both ranks share its rows: of five rows that rank 1 has for expert 0, three go to rank 0, and two stay on rank 1.
 /// assert_eq!([0, 5].map(|physical| placement.rows(Rank::new(1), physical, 5).len()), [3, 2]);
 /// # Ok::<(), hpmoe_kernels::PlacementError>(())
 /// ```
@@ -76,13 +76,13 @@ pub struct Placement {
 
 impl Placement {
     /// Makes a placement from a list with one entry per physical expert, rank after rank: physical expert n holds logical
-    /// expert `physical_to_logical[n]`, or is empty if that is `None`. All ranks have the same number of places. Physical
-    /// experts of one logical expert share its rows evenly; [`with_shares`](Self::with_shares) changes that.
+    /// expert `physical_to_logical[n]`, or is empty if the entry is `None`. All ranks have the same number of places. The
+    /// physical experts of one logical expert share its rows evenly; [`with_shares`](Self::with_shares) changes the shares.
     ///
     /// # Errors
     ///
-    /// If the list can't be divided evenly among the ranks, a logical expert is missing or does not exist, or a rank
-    /// holds one twice.
+    /// If there are no ranks or no experts, the list is empty or can't be divided evenly among the ranks, a logical expert is
+    /// missing or does not exist, or a rank holds a logical expert twice.
     pub fn new(ep: Ranks, experts: usize, physical_to_logical: &[Option<usize>]) -> Result<Self, PlacementError> {
         let places = Places::new(ep.count(), experts, physical_to_logical)?;
         Ok(Self { ranks: ep, places })
@@ -148,7 +148,8 @@ impl Placement {
         self.places.of.iter().map(|place| place.expert.map(LogicalExpert::id)).collect()
     }
 
-    /// The range of its logical expert's rows that each physical expert takes, in parts of 4096.
+    /// For each physical expert, the range of its logical expert's rows that it takes, in 1/4096 of these rows. The range is
+    /// empty for an empty place.
     #[must_use]
     pub fn cuts(&self) -> Vec<Range<u32>> {
         self.places.of.iter().map(|place| place.cut.range()).collect()
@@ -166,8 +167,13 @@ impl Placement {
         self.places.of.iter().enumerate().filter_map(holds)
     }
 
-    /// The range of a rank's rows for a logical expert that goes to one of its physical experts. `rows` is the number
-    /// of rows that `source` has for the logical expert. No other rank's count is needed.
+    /// The range of `source`'s rows for a logical expert that goes to the physical expert with number `physical`. `rows` is
+    /// the number of rows that `source` has for the logical expert; no other rank's count is needed. The range is empty
+    /// for an empty place.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such physical expert.
     #[must_use]
     pub fn rows(&self, source: Rank, physical: usize, rows: usize) -> Range<usize> {
         self.places.rows(source, physical, rows)

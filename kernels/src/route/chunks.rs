@@ -2,19 +2,22 @@
 
 use std::iter;
 
-/// How tokens are divided into chunks if launches choose the number of chunks.
+/// The division of tokens into chunks if launches choose the number of chunks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ChosenChunks {
-    /// The kernel's largest number of chunks. The tokens of each rank are divided into this many equal parts.
+    /// The kernel's largest number of chunks. The tokens of each rank are divided into this many parts of
+    /// `⌈tokens / at_most⌉` tokens; the last parts may have fewer tokens, or none.
     pub at_most: usize,
-    /// Number of parts of each rank's tokens for which the copies of an expert share rows separately. A copy's rows of a
-    /// chunk are then the sum over the chunk's parts. If the kernel makes its route, it counts this number of chunks.
+    /// Number of parts of each rank's tokens for which the copies of an expert share rows separately. The rows that a copy
+    /// gets in a chunk are the sum over the parts of that chunk. A kernel that makes its route counts rows in this number
+    /// of chunks.
     pub shared: usize,
 }
 
-/// Number of tokens per chunk, for a rank with `tokens` tokens; the last chunks of a rank may have fewer. If launches
-/// choose the number of chunks, the tokens of every rank are divided into `at_most` parts, and each chunk consists of
-/// whole parts. For any two numbers of chunks, the larger chunks then consist of whole smaller ones.
+/// Number of tokens per chunk, for a rank with `tokens` tokens; the last chunks of a rank may have fewer, or none. If
+/// launches choose the number of chunks (`at_most` is not `None`), the tokens of every rank are divided into `at_most`
+/// parts, and each chunk consists of `at_most / chunks` whole parts. For any two powers of two, the larger chunks then
+/// consist of whole smaller ones.
 ///
 /// ```
 /// use hpmoe_kernels::route::chunk_tokens;
@@ -30,7 +33,8 @@ pub fn chunk_tokens(tokens: usize, chunks: usize, at_most: Option<usize>) -> usi
     }
 }
 
-/// The numbers of chunks that a launch may have, ascending: `chunks`, or the powers of two up to `at_most` if launches choose.
+/// The numbers of chunks that a launch may have, ascending: only `chunks` if `at_most` is `None`, otherwise the powers of two
+/// up to `at_most`, from which launches choose.
 pub fn chunk_counts(chunks: usize, at_most: Option<usize>) -> impl Iterator<Item = usize> + use<> {
     let chosen = at_most
         .into_iter()
@@ -38,9 +42,9 @@ pub fn chunk_counts(chunks: usize, at_most: Option<usize>) -> impl Iterator<Item
     at_most.is_none().then_some(chunks).into_iter().chain(chosen)
 }
 
-/// Chooses the number of chunks of a launch: the first of `counts` for which each rank has room for its rows of every
-/// chunk; `None` if there is none. `fullest` returns the maximum number of rows that any rank receives in a chunk, for a number of
-/// chunks.
+/// Chooses the number of chunks of a launch: the first of `counts` for which every rank has room for its rows of every
+/// chunk, `capacity` rows; `None` if no count has room. For a number of chunks, `fullest` returns the largest number of
+/// rows that any rank receives in any chunk.
 ///
 /// ```
 /// use hpmoe_kernels::route::choose_chunks;
@@ -56,8 +60,9 @@ pub fn choose_chunks(
     counts.into_iter().find(|&count| fullest(count) <= capacity)
 }
 
-/// Number of parts of each chunk. If launches choose the number of chunks, a sum over rows adds up one part after
-/// another, so that it doesn't depend on that number. If the number of chunks is constant, a chunk is one part.
+/// Number of parts of each chunk. If launches choose the number of chunks (`at_most` is not `None`), a sum over rows adds up
+/// one part after another, so that its bits don't depend on the number of chunks. If the number of chunks is constant, a
+/// chunk is one part.
 ///
 /// ```
 /// use hpmoe_kernels::route::chunk_parts;

@@ -3,7 +3,8 @@
 use crate::Rank;
 use std::fmt;
 
-/// An error of making a route from expert ids. `token` and `k` are the row and the column in the rank's `topk_ids`.
+/// An error of making a route from expert ids or from a kept route. `token` and `k` are the row and the column in the rank's
+/// `topk_ids`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum RouteError {
     /// There are no ranks, or no experts.
@@ -13,38 +14,39 @@ pub enum RouteError {
         /// Number of ranks in the group.
         ranks: usize,
     },
-    /// The number of tensors of ids is not the number of ranks.
+    /// The ids, or the kept routes, are not those of the group's ranks: their number differs from the number of ranks, or
+    /// other ranks of the group are in this process.
     Ranks {
-        /// Number of tensors passed.
+        /// Number of ranks that the ids, or the kept routes, are for.
         tensors: usize,
         /// Number of ranks in the group.
         ranks: usize,
     },
-    /// The ids of the other ranks are in other processes.
+    /// The ids, or the kept routes, of the other ranks are in other processes.
     Elsewhere {
         /// The rank that this process is.
         rank: Rank,
         /// Number of ranks in the group.
         ranks: usize,
     },
-    /// Two processes of a group make their routes differently.
+    /// Two processes of a group have different numbers for the same property of the route.
     Differ {
-        /// The constant that differs.
+        /// The property that differs, as words after a number: `experts`, `ids for each token` or `bytes of ids`.
         name: &'static str,
         /// The rank that this process is.
         rank: Rank,
-        /// The value of the constant in this process.
+        /// The number in this process. For `bytes of ids`, the bytes of one token's ids.
         here: usize,
         /// The other rank.
         other: Rank,
-        /// The number that it sent.
+        /// The number that the other rank sent. For `bytes of ids`, a number that is not a multiple of `here`.
         there: usize,
     },
     /// Two ranks of a group have different placements.
     PlacedApart {
         /// The rank that this process is; rank 0 if the kernel makes its route.
         rank: Rank,
-        /// The other rank.
+        /// The rank whose placement differs from that of `rank`.
         other: Rank,
     },
     /// A placement has a different number of ranks or experts than the route.
@@ -56,7 +58,7 @@ pub enum RouteError {
         /// The number that the route is for.
         wanted: usize,
     },
-    /// The number of a rank's ids is not a multiple of the ids per token.
+    /// The number of a rank's ids is not a multiple of the ids per token, or there are no ids per token.
     Rest {
         /// The rank that the ids belong to.
         rank: Rank,
@@ -75,7 +77,7 @@ pub enum RouteError {
         k: usize,
         /// The id found.
         id: i32,
-        /// Number of experts of the group.
+        /// Number of logical experts of the group.
         experts: usize,
     },
     /// A token has the same id in two columns.
@@ -86,12 +88,12 @@ pub enum RouteError {
         token: usize,
         /// The id found twice.
         id: i32,
-        /// Column of the first one.
+        /// Column of the first occurrence.
         first: usize,
-        /// Column of the second one.
+        /// Column of the second occurrence.
         second: usize,
     },
-    /// The number of groups does not divide both the experts and the ids of a token.
+    /// The number of groups is 0, or does not divide both the experts and the ids of a token.
     Groups {
         /// Number of groups.
         groups: usize,
@@ -100,8 +102,8 @@ pub enum RouteError {
         /// Number of ids per token.
         top_k: usize,
     },
-    /// A placement was combined with group-limited routing (`in_groups`). Such routes bound each rank's number of rows,
-    /// and a placement would change the bound.
+    /// Group-limited routing (`in_groups`) was combined with a placement, or with experts that the ranks can't divide evenly.
+    /// Such routes bound each rank's number of rows, and other places of experts would change the bound.
     PlacedGroups,
     /// An id names an expert outside the group of its column.
     Group {
@@ -118,28 +120,29 @@ pub enum RouteError {
         /// Last expert of the column's group.
         last: usize,
     },
-    /// A `Routed` contains no route, because no launch has kept one there.
+    /// A `Routed` contains no route, because none was kept there.
     NotKept {
         /// The rank that the `Routed` belongs to.
         rank: Rank,
     },
-    /// A kept route has a different shape than this launch needs.
+    /// A kept route is not for the rank, the sizes or the number of chunks of this launch.
     KeptFor {
         /// The rank that the kept route belongs to.
         rank: Rank,
-        /// The size that differs, such as `ranks`, `experts`, `chunks` or `words`.
+        /// The property that differs, such as `rank` (the number of the rank), `ranks`, `experts`, `chunks` or `words`.
         what: &'static str,
         /// Value in the kept route.
         found: usize,
         /// Value in this launch.
         wanted: usize,
     },
-    /// A kept route was made with another placement.
+    /// A kept route was made with another placement than this launch has, or only one of them has a placement.
     KeptPlaced {
         /// The rank that the kept route belongs to.
         rank: Rank,
     },
-    /// The ranks' kept routes come from different launches.
+    /// The ranks' kept routes come from different launches. Routes that [`Route::keep`](crate::Route::keep) kept count as those of
+    /// one launch.
     KeptApart {
         /// The first rank whose route comes from a different launch than rank 0's.
         rank: Rank,

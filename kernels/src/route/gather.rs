@@ -12,18 +12,19 @@ pub trait Exchange {
     /// The ranks of the group, including which of them run in this process.
     fn ranks(&self) -> Ranks;
 
-    /// Returns the bytes that each rank passed, rank 0 first. All ranks call it. If all ranks run in this process,
-    /// nothing is exchanged, and the result is just `bytes`.
+    /// Returns the bytes that each rank passed, rank 0 first. All ranks call this method. If all ranks run in this
+    /// process, nothing is exchanged, and the only element of the result is `bytes`.
     ///
     /// # Errors
     ///
-    /// If a rank is gone, or does not call it in time.
+    /// If a rank is gone, or does not call this method in time.
     fn all_gather(&self, bytes: &[u8]) -> Result<Vec<Vec<u8>>, Self::Error>;
 }
 
 impl Route {
     /// Makes a route like [`new`](Self::new), from the ids of this process's ranks and of all other processes of the
-    /// group. All ranks call it, and all get the same route or the same error.
+    /// group. All ranks call this function. All get the same route; if the ids are invalid or the processes disagree, each
+    /// gets an error.
     ///
     /// # Errors
     ///
@@ -56,7 +57,7 @@ impl Route {
     /// # Errors
     ///
     /// As for [`gather`](Self::gather), if the processes have different placements, or if the placement is for another
-    /// group.
+    /// number of ranks.
     pub fn gather_placed<G: Exchange, const K: usize>(
         group: &G,
         placement: &Placement,

@@ -9,8 +9,9 @@ impl Route {
     /// is used in the statement `let route = Route::of::<EXPERTS>(ep, &ids).in_groups::<GROUPS>();` of a taskflow.
     ///
     /// A group is a range of consecutive experts. A token's first ids name experts of the first group, its next ids
-    /// experts of the second group, and so on. The number of rows that a rank receives is therefore bounded by the
-    /// number of tokens, and a launch reserves only that room.
+    /// experts of the second group, and so on. Each group thus has the same number of a token's ids, which can lower the
+    /// maximum number of a token's rows on one rank, and a launch reserves room for no more rows. Therefore each rank must
+    /// hold an even share of the experts: kernels with spare places, and launches with a placement, are refused.
     ///
     /// ```
     /// use hpmoe_kernels::{PerRank, Ranks, Route, Tensor};
@@ -23,8 +24,9 @@ impl Route {
     ///
     /// # Panics
     ///
-    /// If the groups don't divide the experts and the ids of a token evenly, or an id belongs to another group. The
-    /// message is that of the error that a launch returns; if several ids are wrong, a launch may name another one.
+    /// If the groups don't divide the experts and the ids of a token evenly, if some physical expert doesn't hold the
+    /// logical expert with its own number, or if an id belongs to another group. The message is that of the error that a
+    /// launch returns; if several ids are wrong, a launch may name another one of them.
     #[must_use]
     pub fn in_groups<const GROUPS: usize>(self) -> Self {
         match self.grouped(GROUPS) {
@@ -37,7 +39,8 @@ impl Route {
     ///
     /// # Errors
     ///
-    /// If `groups` does not divide both the experts and the ids of a token, or an id belongs to another group.
+    /// If `groups` is 0 or does not divide both the experts and the ids of a token, if the route is not
+    /// [plain](Self::is_plain), or if an id belongs to another group.
     pub fn grouped(mut self, groups: usize) -> Result<Self, RouteError> {
         let (experts, top_k) = (self.expert_count(), self.top_k());
         if !self.is_plain() {
@@ -67,9 +70,9 @@ impl Route {
     }
 }
 
-/// The maximum number of experts of one rank that a token can go to. Each rank holds its share of `experts` experts
-/// plus `spare` places, and a token picks the same number of experts from each of `groups` groups. The groups lower the bound
-/// only if `spare` is 0 and the ranks divide the experts evenly.
+/// The maximum number of experts of one rank that a token can go to. Each rank has its even share of `experts` experts,
+/// rounded up, plus `spare` places. If `spare` is 0 and the ranks divide the experts evenly, it counts that a token picks
+/// the same number of experts from each of `groups` groups; otherwise, the result is the same for any `groups`.
 #[doc(hidden)]
 #[must_use]
 pub fn most_of_a_token((experts, spare): (usize, usize), top_k: usize, groups: usize, ranks: usize) -> usize {

@@ -12,21 +12,21 @@ pub const KEPT: i32 = 0x726f_7574;
 /// Number of words before the counts: one cache line.
 #[doc(hidden)]
 pub const KEPT_HEAD: usize = 16;
-/// Number of words that a rank's counts are padded to a multiple of.
+/// The distance between the counts of consecutive ranks is a multiple of this number of words.
 #[doc(hidden)]
 pub const COUNT_LINE: usize = 128;
-/// Index of the head's word with the placement's digest.
+/// Index of the head's word with the placement's digest; the digest is 0 if each place holds the expert with its own number.
 #[doc(hidden)]
 pub const KEPT_PLACEMENT: usize = 8;
 /// Index of the head's word with the number of chunks that are counted; it is 0 for one chunk.
 #[doc(hidden)]
 pub const KEPT_CHUNKS: usize = 9;
-/// Number of slots that a rank's id list and slot list are each padded to a multiple of: one block of memory.
+/// A rank's list of ids and its list of slots are each padded to a multiple of this number of words: one block of 32 bytes.
 #[doc(hidden)]
 pub const KEPT_SLOTS: usize = 8;
 
-/// Layout of a kept route: a head, the counts that each rank sends to each expert in each chunk, the ids of this rank's slots,
-/// and its slots sorted by expert.
+/// Layout of a kept route: a head, the number of rows that each rank sends to each expert in each chunk, the ids of this
+/// rank's slots, and this rank's slots sorted by expert.
 #[doc(hidden)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct KeptWords {
@@ -52,7 +52,8 @@ impl KeptWords {
         Self { pitch, counts: KEPT_HEAD, ids, order: ids + slots, end: ids + 2 * slots }
     }
 
-    /// The number of chunks for which `words` words are the layout of a rank with `tokens` tokens.
+    /// The number of chunks with which the layout of a rank with `tokens` tokens has `words` words; `None` if no number of chunks
+    /// gives this size.
     #[must_use]
     pub const fn chunks_of(ranks: usize, experts: usize, top_k: usize, tokens: usize, words: usize) -> Option<usize> {
         let without = Self::new(ranks, experts, top_k, 0, tokens).end;
@@ -77,7 +78,7 @@ struct KeptSizes {
 /// and the backward pass takes it by `let route = Route::of::<EXPERTS>(ep, routed);`. The ranks then don't exchange
 /// counts again, and ids are neither counted nor sorted.
 ///
-/// It lies in the caller's memory, like any tensor of a launch, and records the ranks, experts and tokens that the
+/// A `Routed` lies in the caller's memory, like any tensor of a launch, and records the ranks, experts and tokens that the
 /// route is for. A new `Routed` is empty, with room for a route; a launch of a taskflow that keeps its route fills it,
 /// and so does [`Route::keep`].
 #[derive(Clone)]
@@ -86,7 +87,7 @@ pub struct Routed {
 }
 
 impl Routed {
-    /// Number of words, which depends on the numbers of ranks, experts and slots.
+    /// Number of words, which depends on the numbers of ranks, experts, chunks and slots.
     #[must_use]
     pub fn word_count(&self) -> usize {
         self.cells.len()
@@ -99,7 +100,7 @@ impl Routed {
     }
 
     /// The address of the first word: 512-byte aligned, valid for reads and writes of all words while the value lives. Nothing on the
-    /// host may access it while a kernel does.
+    /// host may access the words while a kernel does.
     #[must_use]
     pub fn address(&self) -> *const i32 {
         self.cells.as_ptr().cast()
@@ -112,8 +113,8 @@ impl Routed {
         Self { cells: CellBuffer::filled(words, 0) }
     }
 
-    /// The number of rows that `source` sends to each expert, by expert number. Every rank's `Routed` has the counts of
-    /// all ranks. `None` if no route is kept, or if `source` is not one of its ranks.
+    /// The number of rows that `source` sends to each logical expert, by expert number. Every rank's `Routed` has the counts
+    /// of all ranks. `None` if no route is kept, or if `source` is not a rank of the kept route.
     ///
     /// ```
     /// use hpmoe_kernels::{PerRank, Rank, Ranks, Route, Tensor};
@@ -211,7 +212,8 @@ impl std::fmt::Debug for Routed {
 }
 
 impl PerRank<()> {
-    /// A [`Routed`] on each rank, with room for a route of `tokens[rank]` tokens.
+    /// A [`Routed`] on each rank, with room for a route of `tokens[rank]` tokens in one chunk. It is empty until a route is
+    /// kept in it.
     ///
     /// ```
     /// use hpmoe_kernels::{PerRank, Ranks, Route, Tensor};
@@ -227,8 +229,8 @@ impl PerRank<()> {
         Self::routed_in_chunks(ep, experts, top_k, 1, tokens)
     }
 
-    /// Like [`routed`](Self::routed), for kernels with chunks. The kernel that keeps the route and those that take it have the same number of
-    /// chunks: the `N` of `chunks_at_most(N)` or, if the build has none, of `route.chunks::<N>()`.
+    /// Like [`routed`](Self::routed), for kernels with chunks. The kernel that keeps the route and the kernels that take it have the same
+    /// number `chunks`: the `N` of `chunks_at_most(N)` or, if the build has none, of `route.chunks::<N>()`. 0 means 1.
     ///
     /// ```
     /// use hpmoe_kernels::{PerRank, Rank, Ranks, Route, Tensor};
@@ -256,7 +258,8 @@ impl Route {
     ///
     /// # Panics
     ///
-    /// If `routed` was made for other numbers of tokens, experts or ranks, or if this is the route of a later chunk.
+    /// If `routed` was made for other numbers of tokens, ids per token, experts or ranks, or if this is the route of a later
+    /// chunk. Also if some rank of the group runs in another process.
     pub fn keep(&self, routed: &mut PerRank<Routed>) {
         for rank in self.ranks() {
             assert_eq!(self.first_token(rank), 0, "a route of some of the tokens can't be kept");

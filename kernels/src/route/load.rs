@@ -41,8 +41,9 @@ impl ExpertOrders {
 }
 
 impl ExpertOrder {
-    /// A rank's expert chunks in the order in which work on them begins: chunk after chunk, and in this order in each
-    /// chunk. `rows` has the rows of each expert chunk, in `chunks` parts of equal length.
+    /// The numbers of a rank's expert chunks (indices of `rows`), in the order in which work on them begins: chunk after
+    /// chunk, and the experts of each chunk in the order that `self` names. `rows` has the number of rows of each expert
+    /// chunk: all experts of chunk 0, then all experts of chunk 1, and so on up to `chunks`.
     #[must_use]
     pub fn of(self, rows: &[usize], chunks: usize) -> Vec<usize> {
         match self {
@@ -54,10 +55,12 @@ impl ExpertOrder {
     }
 }
 
-/// A rank's expert chunks in the order in which work on them begins, chunk after chunk. `rows` has the rows of each
-/// expert chunk, in `chunks` parts of equal length. In each chunk, the expert with the fewest rows (but at least one)
-/// comes first, because its work can begin while rows of other experts arrive. The others follow from most rows to
-/// fewest, so that the last expert is finished quickly.
+/// The numbers of a rank's expert chunks (indices of `rows`), in the order in which work on them begins, chunk after chunk.
+/// `rows` has the number of rows of each expert chunk, in `chunks` parts of equal length.
+///
+/// In each chunk, the expert with the fewest rows (but at least one) comes first, because its work can begin while rows of
+/// other experts arrive. The others follow from most rows to fewest, so that the last expert is finished quickly. Experts
+/// with equal numbers of rows are ordered by number. If all experts with rows have equally many, none is moved to the front.
 ///
 /// ```
 /// use hpmoe_kernels::route::by_load;
@@ -85,9 +88,10 @@ pub fn mixed(rows: &[usize], chunks: usize) -> Vec<usize> {
     chunk_by_chunk(rows, chunks, heavy_then_two_light)
 }
 
-/// A rank's expert chunks, chunk after chunk; in each chunk from the fewest rows to the most, then those without rows.
-/// `rows` has the rows of each expert chunk, in `chunks` parts of equal length. The heaviest expert comes last, so that
-/// its rows can arrive while the others are computed.
+/// The numbers of a rank's expert chunks (indices of `rows`), chunk after chunk. In each chunk, experts with rows come
+/// first, from the fewest rows to the most, and then the experts without rows. `rows` has the number of rows of each expert
+/// chunk, in `chunks` parts of equal length. Work on the heaviest expert begins last, so that its rows can arrive while
+/// the others are computed.
 ///
 /// ```
 /// use hpmoe_kernels::route::lightest_first;

@@ -11,7 +11,7 @@ pub trait RouteSource {
     ///
     /// # Errors
     ///
-    /// If the ids or the kept route are invalid for these ranks.
+    /// If the ids or the kept route are invalid for these ranks, or the placement in force is for other numbers of ranks or experts.
     fn route(&self, ep: Ranks, experts: usize) -> Result<Route, RouteError>;
 }
 
@@ -62,7 +62,8 @@ impl Route {
     ///
     /// # Panics
     ///
-    /// If [`new`](Self::new) would return an error, with its text. A launch of the taskflow returns the same error.
+    /// If the ids or the kept route are invalid, with the text of the [`RouteError`]. A launch of the taskflow returns the
+    /// error instead.
     #[must_use]
     pub fn of<const EXPERTS: usize>(ep: Ranks, source: &impl RouteSource) -> Self {
         match source.route(ep, EXPERTS) {

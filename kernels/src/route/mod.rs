@@ -1,12 +1,12 @@
-//! Routing: which row of which rank goes to which expert.
+//! Routing: the expert that each row of each rank goes to.
 //!
 //! A [`Route`] is made from the router's expert ids. It holds counts, prefix sums and a stable order, from which the loops
 //! of a taskflow and the tables of a launch follow.
 //!
 //! - Ids name logical experts. An [`Expert`] is a physical one, a place that holds the weights of a logical expert or none. Without a
-//!   [`Placement`] each logical expert has one physical expert, and consecutive ones lie on each rank.
-//! - Rank r sends one row for each of its (token, k) whose id names an expert; the others are empty slots. The slots,
-//!   `token * top_k + k`, sorted by expert and otherwise kept in order, are the rank's [`order`](Route::order).
+//!   [`Placement`] each logical expert has one physical expert, and consecutive logical experts lie on each rank.
+//! - Rank r sends one row for each of its (token, k) whose id names an expert; the others are empty slots. The non-empty slots,
+//!   `token * top_k + k`, sorted by logical expert and otherwise kept in order, are the rank's [`order`](Route::order).
 //! - The rows that a rank receives lie by expert, then by source rank, then in the sender's order.
 //! - A token that is sent once to each rank is stored under the first of the rank's experts that it goes to, in the same
 //!   order as the other rows of that expert.
@@ -83,9 +83,9 @@ impl Route {
     ///
     /// # Errors
     ///
-    /// If there are no ranks or no experts, `ids` is not for this group, an id is neither -1 nor an expert's number, a
-    /// token names an expert twice, or a rank would have more rows than fit an i32. Also if this process is one of
-    /// several: use [`gather`](Self::gather), which exchanges the ids.
+    /// If there are no ranks or no experts, `K` is 0, `ids` is not for this group, an id is neither -1 nor an expert's
+    /// number, a token names an expert twice, or a rank would have more rows than fit an i32. Also if this process is one
+    /// of several: use [`gather`](Self::gather), which exchanges the ids.
     pub fn new<const K: usize>(ep: Ranks, experts: usize, ids: &PerRank<Tensor<i32, K>>) -> Result<Self, RouteError> {
         Self::from_ids(ep, experts, K, &ids.map(Tensor::to_vec))
     }
@@ -94,7 +94,7 @@ impl Route {
     ///
     /// # Errors
     ///
-    /// As for [`new`](Self::new), or if a rank's number of ids is not a multiple of `top_k`.
+    /// As for [`new`](Self::new), or if `top_k` is 0 or a rank's number of ids is not a multiple of it.
     pub fn from_ids(ep: Ranks, experts: usize, top_k: usize, ids: &PerRank<Vec<i32>>) -> Result<Self, RouteError> {
         Self::with_places(ep, consecutive(ep, experts)?, top_k, ids)
     }
@@ -170,14 +170,23 @@ impl Route {
         (0..C).map(|chunk| self.chunk(chunk, C))
     }
 
-    /// The route of chunk `chunk` of `chunks`.
+    /// The route of chunk number `chunk` (from 0) if each rank's tokens are divided into `chunks` chunks, as by
+    /// [`chunks`](Self::chunks).
+    ///
+    /// # Panics
+    ///
+    /// If `chunks` is 0.
     #[must_use]
     pub fn chunk(&self, chunk: usize, chunks: usize) -> Self {
         self.chunk_of(chunk, chunks, None)
     }
 
-    /// The route of chunk `chunk` of `chunks`, cut as [`chunk_tokens`] says. `chosen` has the numbers of chunks, if
-    /// launches choose theirs.
+    /// Like [`chunk`](Self::chunk), also for kernels whose launches choose the number of chunks: `chosen` then says how tokens
+    /// are divided. It is `None` if the number of chunks is constant. [`chunk_tokens`] computes the tokens of a chunk.
+    ///
+    /// # Panics
+    ///
+    /// If `chunks` is 0.
     #[must_use]
     pub fn chunk_of(&self, chunk: usize, chunks: usize, chosen: Option<ChosenChunks>) -> Self {
         let tokens_of = |rank: Rank, chunk: usize, chunks: usize| {
@@ -256,7 +265,7 @@ impl Route {
         (0..source.experts()).map(|e| (LogicalExpert::new(e), &source.slots()[source.first(e)..][..source.rows(e)]))
     }
 
-    /// Number of experts that each token goes to.
+    /// Number of ids per token. A token goes to as many experts, less its empty slots.
     #[must_use]
     pub const fn top_k(&self) -> usize {
         self.top_k
@@ -274,7 +283,7 @@ impl Route {
         self.first_tokens[rank.id()]
     }
 
-    /// The non-empty slots of a rank, `token * top_k + k`, in a stable order by expert.
+    /// The non-empty slots of a rank, `token * top_k + k`, sorted by logical expert; the slots of each expert ascend.
     #[must_use]
     pub fn order(&self, rank: Rank) -> &[i32] {
         self.each.order(rank)
@@ -295,7 +304,7 @@ impl Route {
         empty
     }
 
-    /// Number of rows that a rank receives.
+    /// Number of rows that a rank receives: one for each (token, k) that goes to an expert of the rank.
     #[must_use]
     pub fn received(&self, rank: Rank) -> usize {
         self.experts_of(rank).map(|e| self.expert_rows(e)).sum()

@@ -19,36 +19,55 @@ impl Route {
         self.once.get_or_place(|| Placed::new(self.each.sources().iter().map(sent_once).collect(), &self.places))
     }
 
-    /// The slots of a rank, `token * top_k + k`, for which a row is sent if each token is sent once to each rank. They have
-    /// a stable order by expert.
+    /// The slots of a rank, `token * top_k + k`, for which a row is sent if each token is sent once to each rank: sorted by
+    /// logical expert; the slots of each expert ascend.
+    ///
+    /// # Panics
+    ///
+    /// If a logical expert has several physical ones.
     #[must_use]
     pub fn order_once(&self, rank: Rank) -> &[i32] {
         self.once().order(rank)
     }
 
-    /// Number of rows that a rank receives if each token is sent to it once.
+    /// Number of rows that a rank receives if each token is sent to the rank only once.
+    ///
+    /// # Panics
+    ///
+    /// If a logical expert has several physical ones.
     #[must_use]
     pub fn received_once(&self, rank: Rank) -> usize {
         self.experts_of(rank).map(|e| self.expert_rows_once(e)).sum()
     }
 
-    /// Number of rows that an expert's owner receives under that expert if each token is sent once, for the
-    /// lowest-numbered of the owner's experts that it goes to.
+    /// Number of once-sent rows that an expert's owner stores under the expert. A token's once-sent row is stored under the
+    /// lowest-numbered of the owner's experts that the token goes to.
+    ///
+    /// # Panics
+    ///
+    /// If a logical expert has several physical ones.
     #[must_use]
     pub fn expert_rows_once(&self, expert: Expert) -> usize {
         self.once().rows(expert)
     }
 
-    /// The rows that `source` sends under `expert` if each token is sent once to the expert's owner. `order` is a
-    /// position in [`order_once`](Self::order_once).
+    /// The once-sent rows that `source` sends and that are stored under `expert`. [`Pair::order`] is a position in
+    /// [`order_once`](Self::order_once), and [`Pair::base`] counts once-sent rows.
+    ///
+    /// # Panics
+    ///
+    /// If a logical expert has several physical ones.
     #[must_use]
     pub fn pair_once(&self, source: Rank, expert: Expert) -> Pair {
         self.once().pair(source, expert)
     }
 
-    /// The pieces of tokens that `source` sends under `expert`, if each token is sent once to the expert's owner. The
-    /// owner's other experts read the same rows. Pieces are cut at the boundaries of row tiles of `M` such rows. No
-    /// piece is empty.
+    /// The pieces of once-sent rows that `source` sends and that are stored under `expert`. The owner's other experts read
+    /// the same rows. Pieces are cut at the boundaries of row tiles of `M` once-sent rows. No piece is empty.
+    ///
+    /// # Panics
+    ///
+    /// If a logical expert has several physical ones.
     pub fn sends_once<const M: usize>(
         &self,
         source: Rank,
@@ -57,7 +76,8 @@ impl Route {
         pieces::sends(source, expert, self.top_k(), self.pair_once(source, expert), self.order_once(source))
     }
 
-    /// For each (token, k) row that a rank receives: the number of its token's once-sent row.
+    /// For each (token, k) row that a rank receives: the number of the token's once-sent row on that rank. Panics if a
+    /// logical expert has several physical ones.
     #[must_use]
     #[expect(clippy::missing_panics_doc, reason = "a route numbers rows by i32")]
     pub fn rows_once(&self, rank: Rank) -> Vec<i32> {

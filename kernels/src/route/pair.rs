@@ -5,10 +5,10 @@
 pub struct Pair {
     /// Number of rows.
     pub rows: usize,
-    /// The first row, counted among the expert's rows.
+    /// Position of the first of these rows among all rows of the expert.
     pub at: usize,
     /// The expert's first row among all rows that its owner receives.
     pub base: usize,
-    /// Position of the first row in the sender's [`order`](super::Route::order).
+    /// Position of the first of these rows in the sender's [`order`](super::Route::order).
     pub order: usize,
 }

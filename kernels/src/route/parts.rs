@@ -3,9 +3,9 @@
 use super::{Expert, Rank, Route};
 
 impl Route {
-    /// For each of `parts` parts of `source`'s tokens: the number of `expert`'s rows, from all ranks, before the rows
-    /// of that part. The route must be that of a chunk. Each part has `part_tokens` tokens; the last ones may have
-    /// fewer, or none.
+    /// For each of `parts` parts of `source`'s tokens: the number of rows of `expert` that come before the part's rows, which
+    /// are those from lower-numbered ranks and from earlier parts of `source`. Each part has `part_tokens` tokens; the
+    /// last parts may have fewer, or none. In a kernel with chunks, `self` must be the route of one chunk.
     ///
     /// ```
     /// use hpmoe_kernels::{PerRank, Rank, Ranks, Route, Tensor};

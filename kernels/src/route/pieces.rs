@@ -26,7 +26,8 @@ impl<'a, const M: usize> Piece<'a, M> {
         self.expert
     }
 
-    /// The first row, counted among all rows that the expert's owner receives.
+    /// Position of the piece's first row among all rows that the expert's owner receives (for a piece of once-sent rows:
+    /// among all once-sent rows).
     #[must_use]
     pub const fn first(&self) -> usize {
         self.first
@@ -65,13 +66,13 @@ impl<const M: usize> RowTile<M> {
         self.expert
     }
 
-    /// The tile's number among the expert's row tiles.
+    /// The tile's number among the expert's row tiles, from 0.
     #[must_use]
     pub const fn index(&self) -> usize {
         self.index
     }
 
-    /// The tile's first row, counted among all rows that the expert's owner receives.
+    /// Position of the tile's first row among all rows that the expert's owner receives.
     #[must_use]
     pub const fn first(&self) -> usize {
         self.first
@@ -92,7 +93,7 @@ pub struct TokenBlock<const B: usize> {
 }
 
 impl<const B: usize> TokenBlock<B> {
-    /// The block's first token.
+    /// Number of the block's first token.
     #[must_use]
     pub const fn first(&self) -> usize {
         self.first

@@ -96,8 +96,8 @@ impl fmt::Display for Rank {
 }
 
 /// One physical expert of the group: a place that holds the weights of one [`LogicalExpert`](crate::LogicalExpert), or
-/// is empty. Each rank owns the same number of consecutive ones. Experts are equal if their numbers are equal, even if their
-/// routes differ.
+/// is empty. Each rank owns the same number of consecutive physical experts. Two `Expert`s are equal if their numbers are
+/// equal, even if they come from different routes.
 #[derive(Clone, Copy, Debug)]
 pub struct Expert {
     id: usize,
@@ -115,8 +115,9 @@ impl Expert {
         self.rows
     }
 
-    /// The expert's number in the group. Without a [`Placement`](crate::Placement), it equals the number in the
-    /// router's ids; otherwise [`Route::logical`](crate::Route::logical) translates it.
+    /// The physical expert's number in the group. It equals the number in the router's ids if the ranks divide the experts
+    /// evenly and there is neither a [`Placement`](crate::Placement) nor a spare place. Otherwise
+    /// [`Route::logical`](crate::Route::logical) returns the logical expert, which has the number in the ids.
     #[must_use]
     pub const fn id(self) -> usize {
         self.id
@@ -128,7 +129,7 @@ impl Expert {
         Rank(self.id / self.local_experts)
     }
 
-    /// The expert's number among the experts of its owner.
+    /// The expert's number among the physical experts of its owner, from 0.
     #[must_use]
     pub const fn local(self) -> usize {
         self.id % self.local_experts

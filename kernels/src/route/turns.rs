@@ -5,9 +5,10 @@ use std::ops::Range;
 /// One rank's rows for an expert, divided into turns. A sender puts one turn to a peer and then goes on to the next peer;
 /// results come back in the same turns.
 ///
-/// The expert's rows are cut at multiples of `turn`. The first turn has both ends of the rank's range, which share
-/// their cuts with rows of other ranks; so no other rank's rows wait for a later turn. If the ends are less than half
-/// of a turn, the first whole cut is added to them. Each later turn has one whole cut.
+/// The expert's rows are cut at multiples of `turn`. A cut that lies completely in the rank's range is whole. The rows
+/// before the first whole cut and after the last one are the ends of the range; other ranks may have the rest of these
+/// cuts. The first turn has both ends, so that other ranks' rows in the same cuts don't wait for a later turn. If the ends
+/// together have less than `turn / 2` rows, the first turn also has the first whole cut. Each later turn has one whole cut.
 ///
 /// ```
 /// use hpmoe_kernels::route::PairTurns;
@@ -30,7 +31,12 @@ pub struct PairTurns {
 }
 
 impl PairTurns {
-    /// Divides a range of the expert's rows into turns of `turn` rows.
+    /// Divides a range of the expert's rows into turns. Each later turn has `turn` rows; the first turn has both ends of the
+    /// range, with or without a whole cut, and may be shorter or longer.
+    ///
+    /// # Panics
+    ///
+    /// If `turn` is 0.
     #[must_use]
     pub fn new(rows: Range<usize>, turn: usize) -> Self {
         let Range { start, end } = rows;
@@ -41,13 +47,17 @@ impl PairTurns {
         Self { rows, whole, turn, at_first }
     }
 
-    /// The turn of a row, from 0.
+    /// The turn of a row of the range, from 0. `row` counts all of the expert's rows, as the range does.
     #[must_use]
     pub fn of_row(&self, row: usize) -> usize {
         if self.whole.contains(&row) { (row - self.whole.start) / self.turn + 1 - self.at_first } else { 0 }
     }
 
-    /// The turns of the pieces that result from cutting the rows at multiples of `height`.
+    /// The turns of the pieces that result from cutting the range at rows whose numbers are multiples of `height`.
+    ///
+    /// # Panics
+    ///
+    /// If `height` is 0.
     #[must_use]
     pub fn of_pieces(&self, height: usize) -> PieceTurns {
         let before = |row: usize| row.div_ceil(height).saturating_sub(self.rows.start / height);
@@ -93,7 +103,8 @@ impl PieceTurns {
         turn.checked_sub(1).map_or(0, |later| (self.first + later * self.each).min(self.pieces))
     }
 
-    /// The piece at position `place` of the order. Pieces and positions are counted from 0.
+    /// The number of the piece at position `place` of the order. Pieces are numbered by their rows; numbers and positions
+    /// start at 0.
     #[must_use]
     pub const fn piece(&self, place: usize) -> usize {
         if place < self.behind { self.pieces - self.behind + place } else { place - self.behind }

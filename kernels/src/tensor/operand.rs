@@ -5,8 +5,8 @@ use super::Value;
 /// The right operand of an operation on an R×C value: a value of that size, one row or one column that is broadcast, or
 /// a number.
 pub trait Operand<const R: usize, const C: usize> {
-    /// Applies `f` to each number of `left` and the corresponding number of this operand. If their sizes don't fit at run
-    /// time, it panics, and the message names `operation`.
+    /// Applies `f` to each number of `left` and the corresponding number of this operand. Panics with a message that names
+    /// `operation` if the sizes of `left` and this operand don't fit at run time.
     fn after(&self, left: &Value<R, C>, operation: &str, f: impl Fn(f32, f32) -> f32) -> Value<R, C>;
 }
 

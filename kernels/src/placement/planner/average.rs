@@ -35,7 +35,7 @@ pub struct LoadAverage {
 }
 
 impl LoadAverage {
-    /// An empty average, to which no launch has been added. The factor is 0.9.
+    /// An empty average, to which no launch has been added. Each launch keeps 9/10 of the old average.
     #[must_use]
     pub fn new(experts: usize) -> Self {
         Self { parts: vec![0; experts], factor: 900, is_empty: true }
@@ -54,7 +54,7 @@ impl LoadAverage {
         }
     }
 
-    /// Adds a launch: the rows of each logical expert, over all ranks. The first launch sets the average.
+    /// Adds a launch: the number of rows of each logical expert, summed over all ranks. The first launch replaces the empty average.
     ///
     /// # Errors
     ///
@@ -72,8 +72,9 @@ impl LoadAverage {
         Ok(())
     }
 
-    /// Expected number of rows of each expert in the next `launches` launches together, rounded. More launches lose
-    /// less to rounding: pass the number of launches until the next placement.
+    /// Expected number of rows of each expert in the next `launches` launches together: `launches` times the average,
+    /// rounded; 0 for an empty average. More launches lose less to rounding: pass the number of launches until the next
+    /// placement.
     #[must_use]
     pub fn loads(&self, launches: u64) -> Vec<u64> {
         let half = 1 << (PARTS_LOG2 - 1);

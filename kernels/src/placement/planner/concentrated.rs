@@ -11,9 +11,9 @@ impl Placement {
     /// With few tokens, a launch takes as long as reading the weights of all experts that have rows. A copy then adds a
     /// read and saves nothing.
     ///
-    /// `loads` are the rows of each logical expert in all `launches` launches together. If there are at most 8,191
-    /// combinations of copies (eight experts with two copies each have 6,561), all are tried. Otherwise, a local search
-    /// from two starting points is used. The slowest rank is never slower than with equal shares for all copies.
+    /// `loads` has the number of rows of each logical expert in all `launches` launches together. If there are at most 8,191
+    /// combinations of copies that take rows (eight experts with two copies each have 6,561), all are tried. Otherwise, a
+    /// local search from two starting points is used. The slowest rank is never slower than with equal shares for all copies.
     /// [`payoff`](Self::payoff) defines the time of a rank.
     ///
     /// ```

@@ -21,8 +21,9 @@ use draft::{Draft, fullest_load};
 use exact::Change;
 
 impl Placement {
-    /// A balanced placement for the given loads, for instance the rows of each expert in the last launches. Each rank
-    /// has `spare` places beyond its share; copies of the experts with most rows fill these places.
+    /// A balanced placement for the given loads, for instance the number of rows of each logical expert in the last
+    /// launches. Each rank has `spare` places beyond its even share of the experts, rounded up. These places hold copies of
+    /// the experts with most rows, or stay empty.
     ///
     /// With up to 8 experts on up to 4 ranks with up to 16 places in total, no other placement with equal shares gives
     /// the fullest rank fewer rows.
@@ -50,12 +51,13 @@ impl Placement {
         Self::new(ep, experts, &draft.finished(None))
     }
 
-    /// A placement for new loads that changes at most `most_moves` places of this one. Its fullest rank never has more
-    /// rows than this placement's fullest rank. Copies get equal shares; if that could only make the fullest rank
-    /// worse, this placement is returned unchanged.
+    /// A placement for new loads that puts other experts into at most `most_moves` places of this one. Places that become
+    /// empty are not counted. The new placement's fullest rank never has more rows than this placement's fullest rank.
+    /// Copies get equal shares. If a placement with equal shares would give the fullest rank more rows, this placement is
+    /// returned unchanged.
     ///
     /// With up to 8 experts on up to 4 ranks with up to 16 places in total, no other placement with equal shares and at
-    /// most `most_moves` changed places gives the fullest rank fewer rows.
+    /// most `most_moves` places with other experts gives the fullest rank fewer rows.
     ///
     /// # Errors
     ///
@@ -70,7 +72,8 @@ impl Placement {
         Ok(if fullest_load(&new.parts(loads)) <= fullest_load(&self.parts(loads)) { new } else { self.clone() })
     }
 
-    /// The rows of each rank for the given loads, before rounding of shares.
+    /// The number of rows of each rank for the given loads, which are the rows of each logical expert. Each rank's sum of exact
+    /// shares is rounded down.
     ///
     /// # Errors
     ///

@@ -3,19 +3,20 @@
 use super::time::{PlacementCosts, Work, slowest};
 use crate::placement::{Placement, PlacementError};
 
-/// The time of launches with two placements, and of the copies from the old to the new one, in nanoseconds.
+/// The times of a number of launches with an old and with a new placement, and the time of the copies that the change needs,
+/// in nanoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Payoff {
-    /// Time of the slowest rank with the old placement.
+    /// Time of the slowest rank with the old placement, in all launches together.
     pub before_ns: u64,
-    /// Time of the slowest rank with the new placement.
+    /// Time of the slowest rank with the new placement, in all launches together.
     pub after_ns: u64,
-    /// Time of the copies, on the rank that receives or sends most of them.
+    /// Time of the copies of weights on the rank that receives or sends most of them.
     pub copies_ns: u64,
 }
 
 impl Payoff {
-    /// Whether the launches save more time than the copies take.
+    /// Whether the new placement saves more time in the launches than the copies take.
     #[must_use]
     pub const fn pays(&self) -> bool {
         self.before_ns.saturating_sub(self.after_ns) > self.copies_ns
@@ -23,8 +24,8 @@ impl Payoff {
 }
 
 impl Placement {
-    /// Whether changing from placement `old` to this one saves more time in the next `launches` launches than its
-    /// copies take. [`payoff`](Self::payoff) returns the times.
+    /// Whether changing from placement `old` to this one saves more time in the next `launches` launches than the copies of
+    /// weights take. [`payoff`](Self::payoff) returns the times and describes the arguments.
     ///
     /// ```
     /// use hpmoe_kernels::{Placement, PlacementCosts, Ranks};
@@ -53,11 +54,12 @@ impl Placement {
         Ok(self.payoff(old, loads, launches, costs)?.pays())
     }
 
-    /// The times of both placements and of the copies. `loads` are the rows of each logical expert in the next
-    /// `launches` launches together.
+    /// The times of the old placement `old`, of this placement, and of the copies of weights between them. `loads` has the
+    /// number of rows of each logical expert in the next `launches` launches together.
     ///
     /// The time of a rank is the time for its rows or the time for reading weights, whichever is longer. A launch reads the
-    /// weights of a physical expert only if the expert has rows, so it never reads more experts than it has rows.
+    /// weights of a physical expert only if the expert has rows. The reads of an expert are therefore at most the number
+    /// of launches, and at most the number of the expert's rows.
     ///
     /// # Errors
     ///
