@@ -1,8 +1,8 @@
-//! Tile operations, and the tensors and tiles that they work on.
+//! Tile operations, and the tensors and tiles that these operations work on.
 //!
 //! [`ops`] has one file per operation: the description that the compiler reads (an [`op::Operation`]), the meaning on the
 //! host, and an example. Task bodies work on [`Tile`] and [`Value`]. Taskflows cut [`Tensor`], [`Experts`], [`Matrix`],
-//! [`Received`], [`Once`] and [`Slots`] into tiles, one of each per rank ([`PerRank`]). A [`Route`] holds which expert each
+//! [`Received`], [`Once`] and [`Slots`] into tiles; each rank has its own ([`PerRank`]). A [`Route`] holds the experts that each
 //! token goes to.
 //!
 //! Everything here runs on the host and defines the meaning of a program: the generated kernel must give the same bits. A task
@@ -75,8 +75,8 @@ pub use tensor::{
 /// Directory of the device library, the include path of generated kernels.
 pub const INCLUDE_DIR: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/include");
 
-/// The CANN versions that kernels are promised to compile with. Each entry includes its bug-fix releases. The last
-/// entry also stands for later versions until they have been checked.
+/// The CANN versions that kernels are promised to compile with. Each entry includes the bug-fix releases of that version. The
+/// last entry also stands for later versions until they have been checked.
 pub const CANN_VERSIONS: [&str; 5] = ["8.5.0", "9.0.0", "9.0.1", "9.1", "9.2"];
 
 /// Directory of the implementation of AscendC for CPUs.

@@ -1,9 +1,9 @@
 //! Compiles C++ for the machine that a build script runs on: one object per file, in parallel. An object is reused as long as nothing that
 //! determines its content has changed.
 //!
-//! Objects are kept in a folder of `OUT_DIR`, or in the one that `HPMOE_OBJECTS` names. Several packages, profiles and commands (`cargo
-//! clippy`, `cargo test`) can share that one: each file is then compiled once for all of them. A [`Store`] keeps the objects of other
-//! compilers in the same way.
+//! Objects are kept in the folder `objects` of `OUT_DIR`, or in the folder that `HPMOE_OBJECTS` names. Several packages, profiles and
+//! commands (`cargo clippy`, `cargo test`) can share a folder named by `HPMOE_OBJECTS`: each file is then compiled once for all of them. A
+//! [`Store`] keeps the objects of other compilers in the same way.
 //!
 //! `HPMOE_CXX_RUNTIME` says how [`archive_and_link`] links the C++ standard library: `shared` (the default), `static`, or `prefer-static`,
 //! which is `static` if the compiler has an archive of the library.
@@ -27,7 +27,8 @@ use std::path::{Path, PathBuf};
 ///
 /// # Errors
 ///
-/// If the archiver fails, or `HPMOE_CXX_RUNTIME` is invalid.
+/// If the archiver fails, there is no compiler, or `HPMOE_CXX_RUNTIME` is invalid or is `static` without an archive of the C++ standard
+/// library.
 pub fn archive_and_link(name: &str, objects: &[PathBuf], folder: &Path) -> Result<(), String> {
     archive_with(name, objects, folder, true)
 }
@@ -41,7 +42,7 @@ pub fn archive(name: &str, objects: &[PathBuf], folder: &Path) -> Result<(), Str
     archive_with(name, objects, folder, false)
 }
 
-/// All C++ files of a folder as one text, in the order of their names. In one file, the standard headers are read only once,
+/// All files of a folder that end in `.cpp`, as one text, in the order of their names. In one file, the standard headers are read only once,
 /// which halves the compile time. Messages name the original lines.
 ///
 /// # Errors

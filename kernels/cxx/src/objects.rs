@@ -24,7 +24,8 @@ impl Compiler {
     ///
     /// # Errors
     ///
-    /// If there is no compiler, if a header can't be read, or if `HPMOE_OBJECTS` is not an absolute path.
+    /// If there is no compiler or no archiver, if a header can't be read, if the folder of objects can't be made, or if `HPMOE_OBJECTS` is
+    /// not an absolute path.
     pub fn new(settings: &Settings<'_>, out_dir: &Path) -> Result<Self, String> {
         // `cc` itself tells cargo each variable that it reads.
         let build = settings.build();
@@ -51,13 +52,13 @@ impl Compiler {
     ///
     /// # Errors
     ///
-    /// The error of the first file, in their order, that can't be read or compiled.
+    /// The error of the first of `sources` that can't be read or compiled.
     pub fn objects(&self, sources: &[&Path]) -> Result<Vec<PathBuf>, String> {
         let sources: Vec<Source<'_>> = sources.iter().map(|file| Source { file, headers: None }).collect();
         self.each(&sources).into_iter().map(|object| object.map_err(|refusal| refusal.to_string())).collect()
     }
 
-    /// The object of each file, or the reason why it was not compiled, in the same order.
+    /// The object of each file, or the reason why there is none, in the order of `sources`.
     #[must_use]
     pub fn each(&self, sources: &[Source<'_>]) -> Vec<Result<PathBuf, Refusal>> {
         in_parallel(sources, |source| self.object(source))
@@ -139,7 +140,7 @@ pub struct Source<'a> {
 /// The reason why there is no object of a file.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Refusal {
-    /// The compiler, its flags or a folder is at fault. The text says which, with a way out.
+    /// The compiler, its flags or a folder is at fault, or a file can't be read or written. The text says which, with a way out.
     #[error("{0}")]
     Compiler(String),
     /// The compiler works, but refused the file.

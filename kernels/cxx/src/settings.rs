@@ -3,11 +3,11 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// What optimization aims at.
+/// The goal of optimization.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Effort {
-    /// A quick build. Compilation takes half as long as for [`Effort::Run`]; code that mainly calls a
-    /// library, as kernels do, runs nearly as fast as with it.
+    /// A quick build. Compilation takes half as long as for [`Effort::Run`]. Code that mainly calls a library, as kernels do,
+    /// runs nearly as fast as with [`Effort::Run`].
     Build,
     /// A quick run: loops over data are vectorized.
     Run,
@@ -16,14 +16,16 @@ pub enum Effort {
 }
 
 impl Effort {
-    /// The effort for kernels, according to cargo's profile: a quick build if Rust is not optimized either.
+    /// The effort for kernels, according to cargo's profile: [`Effort::Build`] if the profile's `opt-level` is 0, [`Effort::Run`]
+    /// otherwise.
     #[must_use]
     pub fn of_kernels() -> Self {
         Self::of_kernels_at(level().as_deref())
     }
 
-    /// The effort for the library that does the kernels' work, according to cargo's profile. It always includes
-    /// vectorization, without which a run takes minutes instead of seconds.
+    /// The effort for the library that does the kernels' work, according to cargo's profile: [`Effort::Run`] if the profile's
+    /// `opt-level` is 0, [`Effort::Library`] otherwise. Both vectorize loops, without which a run takes minutes instead of
+    /// seconds.
     #[must_use]
     pub fn of_library() -> Self {
         Self::of_library_at(level().as_deref())
@@ -48,9 +50,9 @@ fn level() -> Option<String> {
 pub struct Settings<'a> {
     /// Whether the compiler reports warnings.
     pub warnings: bool,
-    /// Folders of headers. All files below them are part of every object's identity.
+    /// Folders of headers. The contents of all `.h` files below these folders are part of every object's identity.
     pub includes: &'a [&'a Path],
-    /// Macros, each with its definition.
+    /// Macros: names and definitions.
     pub macros: &'a [(&'a str, &'a str)],
     /// The goal of optimization.
     pub effort: Effort,

@@ -17,7 +17,8 @@ pub enum Asker {
 }
 
 impl Asker {
-    /// Tells cargo to run the build script again for a reason, in the form `rerun-if-changed=FILE`.
+    /// Tells cargo to run the build script again if `cause` happens; its form is `rerun-if-changed=FILE` or
+    /// `rerun-if-env-changed=NAME`. Does nothing for a [`Program`](Self::Program).
     pub fn depends_on(self, cause: impl fmt::Display) {
         if self == Self::BuildScript {
             println!("cargo::{cause}");
@@ -28,7 +29,7 @@ impl Asker {
 /// The objects of one compiler with one set of flags. Each object is made once for all packages, profiles and commands that share the
 /// folder.
 ///
-/// The folder belongs to the asker (`OUT_DIR` of a build script), or is the one that `HPMOE_OBJECTS` names.
+/// The folder is `objects` in the asker's own folder (`OUT_DIR` of a build script), or the folder that `HPMOE_OBJECTS` names.
 #[derive(Debug)]
 pub struct Store {
     /// Hash of all inputs of objects except their own sources.
@@ -38,7 +39,8 @@ pub struct Store {
 }
 
 impl Store {
-    /// Makes a store whose objects depend only on their sources at first.
+    /// Makes a store in the folder `objects` of `own_folder`, or in the folder that `HPMOE_OBJECTS` names. Its objects depend only on their
+    /// sources, until [`depends_on`](Self::depends_on) adds more.
     ///
     /// # Errors
     ///
@@ -55,12 +57,13 @@ impl Store {
         &self.folder
     }
 
-    /// Makes all objects depend on `cause`: for another value, other objects are made.
+    /// Makes all objects depend on `cause`: for another value of `cause`, other objects are made.
     pub fn depends_on(&mut self, cause: impl Hash) {
         cause.hash(&mut self.identity);
     }
 
-    /// Makes all objects depend on the headers below a folder, and tells cargo.
+    /// Makes all objects depend on the contents of all `.h` files below a folder, and tells cargo to run the build script again if the
+    /// folder changes.
     ///
     /// # Errors
     ///
@@ -70,12 +73,12 @@ impl Store {
         hash_headers(&mut self.identity, folder)
     }
 
-    /// Returns the object of a source file; `ending` is the file name's ending. If the object does not exist yet, `make` must write it to
-    /// the path that it is given.
+    /// Returns the object of a source file, whose file name ends in `.` and `ending`. If the object does not exist yet, `make` is called,
+    /// and must write the object to the path that it gets. Lines of the source that are only comments don't matter.
     ///
     /// # Errors
     ///
-    /// If the source can't be read, or the error of `make`.
+    /// If the source can't be read, if the object can't be renamed to its name, or the error of `make`.
     pub fn object<E: From<String>>(
         &self,
         source: &Path,
@@ -96,8 +99,8 @@ impl Store {
         Ok(object)
     }
 
-    /// After a compiler has failed: the message for a folder that has no room left for the compiler's files, with a way out;
-    /// `None` if there is room.
+    /// After a compiler has failed: the message for a folder (of objects, or for temporary files) that has no room for another 32
+    /// MiB, with a way out; `None` if both folders have room.
     #[must_use]
     pub fn lacking_room(&self) -> Option<String> {
         let temporary = std::env::temp_dir();

@@ -8,10 +8,11 @@ const FEW_ROWS: usize = 4096;
 
 /// Default number of rows of each chunk that a rank has room for, if the group does not set it.
 ///
-/// If the number of chunks is a constant: the most that any routing can bring, because a launch that needs more is refused. In that
-/// routing, every token of every rank goes to as many experts of one rank as a token can. If launches choose the number: 1.5 times the rows
-/// of an even load, because launches with more rows use more chunks, but at least 4,096, and at most the rows that any routing can bring if
-/// all tokens are one chunk.
+/// If the number of chunks is a constant: the most that any routing can bring, because a launch that needs more is refused. With the most
+/// rows, every token of every rank goes to as many experts of one rank as a token can.
+///
+/// If launches choose the number of chunks: 1.5 times the rows that a rank receives under an even load if all tokens are one chunk, because
+/// launches with more rows use more chunks. It is at least 4,096, but never more than any routing can bring in one chunk.
 #[must_use]
 pub fn default_capacity(sizes: &KernelSizes, ranks: usize) -> usize {
     let most = most_rows(sizes, ranks);
@@ -21,7 +22,7 @@ pub fn default_capacity(sizes: &KernelSizes, ranks: usize) -> usize {
     }
 }
 
-/// Text that explains the rule of [`default_capacity`].
+/// Text that names the rule by which [`default_capacity`] got its result for these sizes.
 #[must_use]
 pub fn capacity_rule(sizes: &KernelSizes, ranks: usize) -> &'static str {
     match default_capacity(sizes, ranks) == most_rows(sizes, ranks) {

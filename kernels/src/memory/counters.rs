@@ -6,14 +6,14 @@ use crate::abi::HPMOE_ONCE_TILES;
 /// Numbers of the counters within a set. A rank has two sets, and launches alternate between them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CounterNumbers {
-    /// Number of the first counter of each array.
+    /// For each array of counters, the number of its first counter.
     pub bases: Vec<u32>,
-    /// Number of counters in the set.
+    /// Number of counters in a set; `u32::MAX` if they are too many to be numbered.
     pub count: u32,
 }
 
 impl CounterNumbers {
-    /// Assigns numbers to all counters, one array after the other.
+    /// Assigns numbers to the counters of all `arrays`, one array after the other.
     #[must_use]
     pub fn new(arrays: &[Grid], spaces: &[SpaceTable], sizes: &RankSizes) -> Self {
         let mut count = 0_u32;

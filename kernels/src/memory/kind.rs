@@ -7,12 +7,13 @@ pub enum RowKind {
     Token,
     /// `TOP_K` rows per token of the rank: the slot of (token, k) is row `token * TOP_K + k`.
     Slot,
-    /// One row per token routed to an expert of the rank, ordered by expert, then source rank, then (token, k).
+    /// One row per (token, k) whose expert the rank owns, ordered by expert, then source rank, then (token, k).
     Received,
-    /// One row per token routed to the rank, however many of its experts the token goes to: ordered by the lowest-numbered
-    /// of these experts, then source rank, then token.
+    /// One row per token routed to the rank, however many of the rank's experts the token goes to: ordered by the
+    /// lowest-numbered of these experts, then source rank, then token.
     Once,
-    /// The words of a route that a launch keeps for later launches. Their number depends on ranks, experts and slots.
+    /// The words of a route that a launch keeps for later launches, one word per row. Their number depends on the numbers of
+    /// ranks, experts, chunks and slots.
     Routed,
     /// A matrix for each expert of the rank, with the given number of rows.
     Expert(u32),
@@ -31,7 +32,7 @@ impl RowKind {
 /// The memory that holds a tensor.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Storage {
-    /// The caller's memory, with dense rows.
+    /// The caller's memory, with dense rows, into which no peer puts.
     Argument,
     /// The caller's memory, with dense rows, into which peers put.
     Shared,

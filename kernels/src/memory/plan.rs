@@ -6,27 +6,29 @@ use crate::abi::HPMOE_DIGEST_WORDS;
 /// Bytes of the digest of a rank's placement: one block.
 const DIGEST_BYTES: usize = HPMOE_DIGEST_WORDS as usize * size_of::<i32>();
 
-/// Words of the symmetric heap that follow its tensors, in this order.
+/// Kinds of words in the symmetric heap. They follow the heap's tensors, in this order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Word {
     /// The two sets of counters.
     Counters,
     /// The launch word of each core.
     Launches,
-    /// The ready words, one for each peer.
+    /// The ready words, one per rank of the group.
     Ready,
-    /// The freed words, one for each peer if chunks reuse memory.
+    /// The freed words: one per rank of the group for each number of chunks, above
+    /// [`CHUNK_BUFFERS`](super::CHUNK_BUFFERS), that launches can have.
     Freed,
     /// The counts that ranks exchange if the kernel makes its route: two halves, each with the counts of all ranks.
     Counts,
-    /// The words with which ranks compare their clocks: one for each peer, if the kernel records time stamps.
+    /// The words with which ranks compare their clocks: one per rank of the group, if the kernel records time stamps.
     Clocks,
     /// The abort word.
     Abort,
-    /// The word that stops all running launches. If ranks are processes, rank 0's is used.
+    /// The word that stops all running launches if ranks are processes; only rank 0's word is used. If all ranks run in one process,
+    /// there is no such word.
     Stop,
-    /// The digests of placements that ranks exchange if the kernel makes its route: two halves, each with a block for every
-    /// rank.
+    /// The digests of placements that ranks exchange if the kernel makes its route (or, for kept routes, the numbers of the
+    /// launches that kept them): two halves, each with a block for every rank.
     Digests,
 }
 
@@ -44,7 +46,7 @@ impl Word {
         Self::Digests,
     ];
 
-    /// The name in tables and messages.
+    /// The words' name in tables and messages.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -76,17 +78,18 @@ impl Word {
     }
 }
 
-/// The layout of a rank's memory: where tensors, counters and words lie. It is the same on every rank. All offsets are in bytes, and
-/// multiples of a line.
+/// The layout of a rank's memory: the offsets and sizes of tensors, counters and words. It is the same on every rank. All offsets are in
+/// bytes, and multiples of [`LINE`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MemoryPlan {
     /// Offset of each tensor in the workspace or the heap; 0 for arguments that are only in the caller's memory.
     pub tensors: Vec<usize>,
-    /// Number of bytes that each tensor takes in the workspace or the heap.
+    /// Number of bytes that each tensor takes in the workspace or the heap; 0 for arguments that are only in the caller's memory.
     pub tensor_bytes: Vec<usize>,
     /// The numbers of the counters within a set.
     pub counters: CounterNumbers,
-    /// Offset and size in the heap of each kind of word, in the order of [`Word::ALL`]. A new heap is zero from the first word on.
+    /// Offset and size of each kind of word in the heap, in bytes, in the order of [`Word::ALL`]. A new heap holds zeros from the first
+    /// word on.
     pub words: [(usize, usize); Word::ALL.len()],
     /// Bytes of the heap.
     pub heap: usize,
@@ -150,19 +153,19 @@ fn tensor_bytes(tensor: &TensorShape<'_>, sizes: &RankSizes) -> usize {
     rows.saturating_mul(tensor.row_bytes())
 }
 
-/// Assigns offsets one after another. Instead of overflowing, they stop at the largest multiple of a line.
+/// Assigns offsets in bytes, one after another, from 0 on. Instead of overflowing, offsets stop at the largest multiple of [`LINE`].
 #[derive(Default)]
 pub struct OffsetAllocator(usize);
 
 impl OffsetAllocator {
-    /// Reserves `bytes` bytes, and returns their offset, which is aligned to a line.
+    /// Reserves `bytes` bytes, rounded up to a multiple of [`LINE`], and returns their offset, which is also a multiple of it.
     pub fn take(&mut self, bytes: usize) -> usize {
         let at = self.0;
         self.0 = at.saturating_add(in_lines(bytes)).min(LAST);
         at
     }
 
-    /// Number of bytes reserved so far.
+    /// Number of bytes reserved so far, including those that round up to lines.
     #[must_use]
     pub const fn end(&self) -> usize {
         self.0

@@ -9,13 +9,14 @@ use crate::route::{COUNT_LINE, chunk_counts, chunk_tokens, most_of_a_token};
 pub struct KernelSizes {
     /// `EXPERTS`: number of logical experts; ids name logical experts.
     pub experts: usize,
-    /// `SPARE`: number of places for experts on each rank beyond its even share.
+    /// `SPARE`: number of places for experts on each rank beyond its even share of the experts, which is rounded up.
     pub spare: usize,
     /// `TOP_K`: number of experts per token.
     pub top_k: usize,
     /// `TOKENS`: maximum number of tokens per rank.
     pub tokens: usize,
-    /// Number of chunks that each rank's tokens are divided into; at least 1.
+    /// Number of chunks that each rank's tokens are divided into, at least 1. If launches choose the number, the number of
+    /// one launch.
     pub chunks: usize,
     /// Maximum number of chunks, a power of two, if launches choose the number; `None` if it is a constant.
     pub chunks_at_most: Option<usize>,
@@ -61,7 +62,7 @@ impl KernelSizes {
 pub struct KernelShape<'a> {
     /// Sizes of the layer.
     pub sizes: KernelSizes,
-    /// Number of cores per rank, of both kinds.
+    /// Number of cores per rank: matrix and vector cores together.
     pub cores: usize,
     /// Whether cores record time stamps of their tiles.
     pub time_stamps: bool,
@@ -109,8 +110,8 @@ impl KernelShape<'_> {
         self.tensors.iter().any(|tensor| tensor.row_kind == RowKind::Once)
     }
 
-    /// Distance between the counts of consecutive ranks, in words. A rank has one count (two if tokens are sent once) for each place of the
-    /// group and each chunk, for the largest number of chunks that a launch may have.
+    /// Distance between the counts of consecutive ranks, in words: a multiple of 128. A rank has one count (two if tokens are sent once)
+    /// for each place of the group and each chunk. The number of chunks is the largest that a launch may have.
     #[must_use]
     pub fn count_pitch(&self, ranks: usize) -> usize {
         let parts = if self.sends_once() { 2 } else { 1 };

@@ -14,7 +14,7 @@ pub struct RankSizes {
     pub local_experts: usize,
     /// Number of experts per token.
     pub top_k: usize,
-    /// Number of chunks that each rank's tokens are divided into.
+    /// Number of chunks that each rank's tokens are divided into; [`in_chunks`](Self::in_chunks) changes it.
     pub chunks: usize,
     /// Maximum number of chunks if launches choose the number; `None` if it is a constant.
     pub chunks_at_most: Option<usize>,
@@ -22,7 +22,7 @@ pub struct RankSizes {
     pub counts_parts: bool,
     /// Maximum number of tokens per rank.
     pub tokens: usize,
-    /// Maximum number of tokens of a chunk of a rank.
+    /// Maximum number of tokens of a chunk of a rank, for `chunks` chunks.
     pub chunk_tokens: usize,
     /// The maximum number of rows that one rank receives for one token.
     pub token_rows: usize,
@@ -58,8 +58,8 @@ impl RankSizes {
         Self { chunks, chunk_tokens: chunk_tokens(self.tokens, chunks, self.chunks_at_most), ..*self }
     }
 
-    /// The sizes of all launches, one for each number of chunks that a launch can have. Numbers above the first one that fits any routing
-    /// are left out, because no launch chooses them.
+    /// The sizes of all launches, one for each number of chunks that a launch can have, ascending. If every routing fits the capacity with
+    /// some number of chunks, larger numbers are left out, because no launch chooses them.
     pub fn of_launches(&self) -> impl Iterator<Item = Self> + use<> {
         let (sizes, mut fits) = (*self, false);
         let numbers = chunk_counts(sizes.chunks, sizes.chunks_at_most).map(move |chunks| sizes.in_chunks(chunks));
@@ -85,7 +85,8 @@ impl RankSizes {
         }
     }
 
-    /// Whether a kernel that makes its route chooses the number of chunks.
+    /// Whether a kernel that makes its route chooses the number of chunks: if launches may choose it, and rows are counted in more than one
+    /// chunk.
     #[must_use]
     pub fn chooses(&self) -> bool {
         self.chunks_at_most.is_some() && self.counted_chunks() > 1
@@ -104,15 +105,15 @@ impl RankSizes {
         self.of_launches().filter(|sizes| sizes.chunks > CHUNK_BUFFERS).count() * self.ranks
     }
 
-    /// Number of freed words before those of launches with this number of chunks.
+    /// Number of freed words that precede those of a launch with `self.chunks` chunks: the words of all launches with fewer chunks.
     #[must_use]
     pub fn freed_words_before(&self) -> usize {
         let fewer = |sizes: &Self| (CHUNK_BUFFERS + 1..self.chunks).contains(&sizes.chunks);
         self.of_launches().filter(fewer).count() * self.ranks
     }
 
-    /// Distance, in counters, between the counters of consecutive chunks, for blocks of `height` tokens. It is the same for all launches
-    /// with more than one chunk.
+    /// Number of counters that each chunk has for its blocks of `height` tokens: the distance between the counters of consecutive chunks.
+    /// It is the same for all launches with more than one chunk.
     #[must_use]
     pub fn blocks(&self, height: u32) -> usize {
         self.stride().div_ceil(height as usize)
@@ -127,8 +128,8 @@ impl RankSizes {
         }
     }
 
-    /// Maximum number of rows of a chunk that a rank receives if each token is sent to it once. It is never more than the capacity for all
-    /// rows.
+    /// Maximum number of rows of a chunk that a rank receives if each token is sent to the rank only once: the tokens of all ranks, limited
+    /// by the capacity.
     #[must_use]
     pub fn capacity_once(&self) -> usize {
         self.capacity.min(self.ranks.saturating_mul(self.chunk_tokens))
@@ -146,13 +147,13 @@ impl RankSizes {
         (self.capacity / height as usize).saturating_add(self.local_experts).saturating_mul(self.chunks)
     }
 
-    /// The number of chunks whose rows have memory at the same time.
+    /// The number of chunks whose rows have memory at the same time in launches with `chunks` chunks.
     #[must_use]
     pub fn buffers(&self) -> usize {
         self.chunks.min(CHUNK_BUFFERS)
     }
 
-    /// Number of rows for which a tensor of the kernel has memory; it is enough for all launches.
+    /// Number of rows for which a tensor in the workspace or the symmetric heap has memory; it is enough for all launches.
     #[must_use]
     pub fn rows(&self, row_kind: RowKind) -> usize {
         let of_launch =

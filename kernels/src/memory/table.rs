@@ -26,18 +26,18 @@ impl fmt::Display for MemoryPlace {
     }
 }
 
-/// Numbers of rows that a launch has on one rank, over all chunks. The caller's tensors have these numbers of rows.
+/// Numbers of rows that a launch has on one rank, over all chunks. The numbers of rows of the caller's tensors follow from them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LaunchRows {
     /// Number of tokens of the rank.
     pub tokens: usize,
     /// Number of rows that the rank receives.
     pub received: usize,
-    /// Number of rows that the rank receives if each token is sent to it once.
+    /// Number of rows that the rank receives if each token is sent to the rank only once.
     pub once: usize,
 }
 
-/// One line of the table: a tensor of the launch, or words, on each rank.
+/// One line of the table: a tensor of the launch, or one kind of words. Its numbers are for one rank.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MemoryLine {
     /// Name of the tensor in the taskflow, or name of the words.
@@ -58,9 +58,9 @@ pub struct MemoryLine {
     pub bytes: usize,
 }
 
-/// The memory of a launch on each rank. Formulae of rows use these letters: `T` tokens of the rank (in the heap and the workspace,
-/// `TOKENS`), `k` experts per token, `R` ranks, `E` experts, `S` places for experts on a rank, `rows` received rows that a rank has room
-/// for (in each chunk).
+/// The memory of a launch on each rank. Formulae of rows use these names: `T` is the number of tokens of the rank (for tensors in the heap
+/// and the workspace, `TOKENS`), `k` of experts per token, `R` of ranks, `E` of logical experts, `S` of places for experts on a rank, and
+/// `rows` of received rows that a rank has room for in each chunk.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MemoryTable {
     /// All lines: heap, workspace, and then the caller's tensors.
@@ -105,7 +105,7 @@ impl LaunchRows {
 }
 
 impl MemoryTable {
-    /// The table of a kernel's memory in a group. The caller's tensors have the rows of `launch`.
+    /// The table of a kernel's memory in a group. `launch` determines the numbers of rows of the caller's tensors.
     #[must_use]
     pub fn new(shape: &KernelShape<'_>, sizes: &RankSizes, launch: &LaunchRows) -> Self {
         let plan = MemoryPlan::new(shape, sizes);

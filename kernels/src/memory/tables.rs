@@ -9,7 +9,7 @@ pub struct SpaceTable {
     pub height: u32,
 }
 
-/// The number of counters of an array, as a function of the launch.
+/// The rule for the number of counters in an array.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Grid {
     /// `columns` counters for each row tile of a space.
@@ -21,7 +21,7 @@ pub enum Grid {
     },
     /// One counter per expert chunk of the rank.
     Experts,
-    /// One counter per block of `height` tokens.
+    /// One counter per block of `height` tokens, in each chunk.
     Blocks {
         /// Tokens per block.
         height: u32,

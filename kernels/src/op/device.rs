@@ -7,9 +7,9 @@ use super::{Columns, Shape};
 pub enum Scalar {
     /// A fixed number.
     Is(f32),
-    /// The n-th number operand.
+    /// The n-th number operand, from 0.
     Given(usize),
-    /// The n-th number operand, negated.
+    /// The n-th number operand, from 0, negated.
     Negated(usize),
 }
 
@@ -30,14 +30,14 @@ impl Scalar {
 pub enum Slot {
     /// The result of the operation.
     Out,
-    /// The n-th operand, not counting numbers.
+    /// The n-th operand, from 0, not counting numbers.
     In(usize),
-    /// The n-th scratch value.
+    /// The n-th scratch value, from 0.
     Scratch(usize),
 }
 
-/// One vector call on f32 values that covers all elements of the piece. It is a call of AscendC (in its form with an
-/// element count) or of the device library.
+/// One vector call on f32 values that covers all elements of the piece: a call of AscendC (in the form with an element
+/// count) or of the device library. `dst` and the operands are the variant's slots, in this order.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum VectorCall {
     /// `Name(dst, a, b, count)`: Add, Sub, Mul, Div, Max, Min.
@@ -50,17 +50,17 @@ pub enum VectorCall {
     Whole(&'static str, Slot, Slot),
     /// `Duplicate(dst, scalar, count)`.
     Fill(Slot, Scalar),
-    /// `hpmoe::name(dst, operands…, scratch…, count)`: an elementwise routine. It may overwrite its scratch, which is
-    /// passed in the last slots.
+    /// `hpmoe::name(dst, operands…, scratch…, count)`: an elementwise routine. The first list has its operands, the second
+    /// its scratch, which it may overwrite.
     Library(&'static str, Slot, &'static [Slot], &'static [Slot]),
 }
 
-/// The direction of a tile that a product contracts.
+/// The direction of a tile along which a product contracts it, over K elements.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Contracted {
-    /// Along its columns: the tile holds M×K, or N×K.
+    /// Along the tile's columns: the tile holds M×K, or N×K.
     Columns,
-    /// Along its rows: the tile holds K×M, or K×N.
+    /// Along the tile's rows: the tile holds K×M, or K×N.
     Rows,
 }
 
@@ -93,7 +93,7 @@ pub enum Device {
     /// A sequence of vector calls. They run in order, with a barrier wherever a call reads the result of an earlier
     /// one.
     Vector {
-        /// Columns of each scratch value.
+        /// Number of columns of each scratch value.
         scratch: &'static [Columns],
         /// The calls, in the order in which they run. Before them, an operand that is one row or one column is broadcast to
         /// the size of the result.
@@ -101,9 +101,9 @@ pub enum Device {
     },
     /// A routine of the device library.
     Routine(Routine),
-    /// No code of its own: the operations and stores that use the value spread it over their size.
+    /// No code: the operations and stores that use the value spread it over their own size.
     Broadcast,
-    /// Other operations, one after another. The result is the last operation's.
+    /// Other operations, one after another. The result is that of the last one.
     Steps(&'static [Step]),
 }
 
@@ -119,11 +119,11 @@ pub struct Step {
 /// An operand of a [`Step`].
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Part {
-    /// The n-th operand, not counting numbers.
+    /// The n-th operand of the whole operation, from 0, not counting numbers.
     In(usize),
-    /// The result of the n-th step.
+    /// The result of the n-th step, from 0.
     Step(usize),
-    /// The n-th number operand.
+    /// The n-th number operand of the whole operation, from 0.
     Given(usize),
     /// A fixed number.
     Number(f32),
@@ -135,9 +135,10 @@ pub enum Part {
 pub struct Routine {
     /// Name of the routine in `include/hpmoe/`.
     pub name: &'static str,
-    /// How the sizes of its operands determine the size of its result.
+    /// The rule by which the sizes of the operands determine the size of the result.
     pub sizes: Sizes,
-    /// Number of columns of each scratch value. A scratch value has as many rows as the result.
+    /// Number of columns of each scratch value. A scratch value has as many rows as the result, or a single row if
+    /// [`Columns::is_single`].
     pub scratch: &'static [Columns],
     /// The point at which the routine waits for earlier writes of the vector unit.
     pub waits: Waits,
@@ -175,13 +176,13 @@ pub enum More {
 pub enum Waits {
     /// Never: callers place a barrier if one is needed.
     Never,
-    /// First, because its scalar code reads operands.
+    /// At the routine's start, because its scalar code reads operands.
     First,
     /// After the routine has started to fill its scratch, and before it reads operands or writes its result.
     BehindScratch,
 }
 
-/// The sizes of a routine's operands and of its result.
+/// The sizes of a routine's operands and of its result. Each variant's text names the operands, then a colon and the result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sizes {
     /// B·K×C values and B×K weights: B×C.
@@ -204,7 +205,7 @@ pub enum Sizes {
     Reshaped,
 }
 
-/// How an operand is spread over the size of a result.
+/// The way in which an operand is spread over the size of a result: from its own size to R×C.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Spread {
     /// 1×C to R×C.
@@ -230,7 +231,7 @@ impl Spread {
     }
 }
 
-/// How `operand` is spread over `result`; `None` if it has the same size.
+/// The way in which `operand` is spread over `result`; `None` if both have the same size.
 #[must_use]
 pub const fn spread(operand: &Shape, result: &Shape) -> Option<Spread> {
     match (operand.rows != result.rows, operand.cols != result.cols) {
@@ -241,8 +242,8 @@ pub const fn spread(operand: &Shape, result: &Shape) -> Option<Spread> {
     }
 }
 
-/// The routine that runs these calls and broadcasts the second operand itself, without copying it; `None` if there is no
-/// such routine.
+/// The routine that runs these calls and broadcasts the second operand itself, without copying it, and the point at which
+/// the routine waits; `None` if there is no such routine.
 #[must_use]
 pub fn in_one_call(calls: &[VectorCall], spread: Spread) -> Option<(&'static str, Waits)> {
     match (calls, spread) {

@@ -6,7 +6,7 @@ use crate::tensor::{AnyTile, AnyValue};
 /// The operands of an operation.
 #[derive(Clone, Copy, Debug)]
 pub struct Given<'a> {
-    /// The operands that are values, in order.
+    /// The operands that are values, in the operation's order.
     pub values: &'a [AnyValue],
     /// The operands that are numbers, in order.
     pub numbers: &'a [f32],
@@ -31,9 +31,9 @@ impl std::ops::Index<usize> for Given<'_> {
 pub enum Host {
     /// Moves data: a load, a store, a put, or a sum in global memory.
     Moves,
-    /// Computes a value from values, numbers and a size.
+    /// Computes a value from values, numbers and sizes.
     Values(fn(Given<'_>) -> AnyValue),
-    /// Multiplies two tiles, and adds the product to the value, if there is one.
+    /// Multiplies two tiles, and adds the product to the value if it is not `None`.
     Product(fn(Option<AnyValue>, AnyTile<'_>, AnyTile<'_>) -> AnyValue),
     /// A computation whose meaning is left out, because the table was built without the feature `meanings`.
     LeftOut,

@@ -43,9 +43,9 @@ impl TaskKind {
 /// says what to write instead.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Misfit {
-    /// Whether element types disagree (`true`) or shapes (`false`).
+    /// `true` if element types don't fit, `false` if shapes or numbers don't fit.
     pub types: bool,
-    /// One sentence without a full stop.
+    /// The value and the rule that it breaks: one sentence without a full stop.
     pub problem: String,
     /// The text that says what to write instead.
     pub help: String,
@@ -56,7 +56,7 @@ pub struct Misfit {
 pub enum Spelling {
     /// A method: `receiver.name(arguments)`.
     Method(&'static str),
-    /// `left * right`, or `-value`; the character is the operator.
+    /// An operator, such as `*` in `left * right` or `-` in `-value`.
     Operator(char),
 }
 
@@ -65,7 +65,7 @@ pub enum Spelling {
 pub struct Operation {
     /// How a task body spells the operation.
     pub spelling: Spelling,
-    /// The kinds of task that may call it.
+    /// The kinds of task that may call the operation.
     pub cores: &'static [TaskKind],
     /// The kind of each operand, the receiver first.
     pub operands: &'static [OperandKind],
@@ -74,8 +74,8 @@ pub struct Operation {
     /// Checks the number operands, which are finite.
     pub numbers: fn(numbers: &[f32]) -> Result<(), Misfit>,
     /// Computes the shape of the result, or says why the operands don't fit. `element` is the type argument, if the
-    /// call has one. `operands` leaves out numbers; a size appears as a shape with that many rows. The result of a
-    /// store or a put is the tile that it writes.
+    /// call has one. `operands` leaves out numbers; a size appears as a shape with as many rows. The result of a store, an
+    /// accumulation or a put is the tile that the operation writes.
     pub shape: fn(operands: &[Shape], element: Option<ElementType>) -> Result<Shape, Misfit>,
     /// The operation's meaning on the host.
     pub host: Host,

@@ -18,9 +18,9 @@ pub enum Columns {
     OfResult,
     /// The number of columns of the result, plus room for two parts that each start at a row's alignment.
     InTwoParts,
-    /// A multiple of a value's number of columns, which is rounded up to whole repeats of a vector call first.
+    /// A value's number of columns, rounded up to whole repeats of a vector call (64 columns), times the given factor.
     Repeats(Of, usize),
-    /// One block of 32 bytes per column of a value, with columns rounded up to the row alignment in UB.
+    /// One block of 32 bytes (8 columns) per column of a value, whose number of columns is rounded up to the row alignment in UB.
     Blocks(Of),
     /// A fixed number of columns.
     Fixed(usize),

@@ -12,7 +12,7 @@ pub enum OperandKind {
     Value,
     /// A number that the compiler knows: an f32 literal or constant.
     Number,
-    /// A size, given as a const argument: `value.fold_rows::<BLOCK>()`. It comes last.
+    /// A size, given as a const argument: `value.fold_rows::<BLOCK>()`. These are an operation's last operands.
     Size,
     /// A size, given as an argument: `value.columns::<WIDTH>(n * WIDTH)`.
     Index,
@@ -23,7 +23,7 @@ pub enum OperandKind {
 pub struct Shape {
     /// The operand's kind: tile, value, number or size.
     pub kind: OperandKind,
-    /// Element type. A value loaded from any float type is `f32`.
+    /// Element type. A value that was loaded has `f32`, whatever the tile's type is.
     pub element: ElementType,
     /// Maximum number of rows, as the type states it.
     pub rows: usize,

@@ -37,8 +37,8 @@ const SCALAR: Operation = Operation {
 };
 
 operator! {
-    /// Elementwise sum, each result rounded once. The left operand is R×C. The right one is R×C, one row (1×C), one
-    /// column (R×1) or a number. The result is R×C.
+    /// Elementwise sum, each result rounded once. The left operand is R×C, or a number. The right operand is R×C, one row
+    /// (1×C), one column (R×1), or a number. The result is R×C.
     ///
     /// ```
     /// use hpmoe_kernels::Value;

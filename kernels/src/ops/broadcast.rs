@@ -32,9 +32,10 @@ fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
 }
 
 impl<const R: usize, const C: usize> Value<R, C> {
-    /// Repeats one row, one column or one number: 1×C2, R2×1 or 1×1 to R2×C2. The numbers of rows and columns at run
-    /// time are those of the value or tile that it is combined with. It is needed only on the left of a larger value,
-    /// as in `row.broadcast::<ROWS, COLS>() - &x`; on the right, operators broadcast by themselves.
+    /// Repeats one row, one column or one number: 1×C2, R2×1 or 1×1 to R2×C2. At run time, the result takes the numbers of
+    /// rows and columns of the value that it is combined with, or of the tile that it is stored in. `broadcast` is needed
+    /// only on the left of a larger value, as in `row.broadcast::<ROWS, COLS>() - &x`; on the right, operators broadcast by
+    /// themselves.
     ///
     /// ```
     /// use hpmoe_kernels::Value;

@@ -52,7 +52,7 @@ impl<const R: usize, const C: usize> Value<R, C> {
     ///
     /// # Panics
     ///
-    /// If the values have different numbers of rows at run time, or E is not C + D.
+    /// If E is not C + D, or the values have different numbers of rows at run time.
     #[must_use]
     pub fn concat<const E: usize>(&self, right: impl Rows<R>) -> Value<R, E> {
         assert_eq!(C + right.most_cols(), E, "`concat` makes a value of the columns of both");

@@ -35,8 +35,8 @@ fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
 }
 
 impl<const R: usize, const C: usize> Value<R, C> {
-    /// Sums of K = R / B consecutive rows. Result row b is row b·K, plus row b·K + 1, and so on in this order, with
-    /// each sum rounded once. Rows of empty slots are skipped; if all K rows are empty, the sum is 0.
+    /// Sums of K = R / B consecutive rows: R×C to B×C. Result row b is row b·K, plus row b·K + 1, and so on in this order,
+    /// with each sum rounded once. Rows of empty slots are skipped; if all K rows belong to empty slots, the sum is 0.
     ///
     /// ```
     /// use hpmoe_kernels::Value;
@@ -47,7 +47,7 @@ impl<const R: usize, const C: usize> Value<R, C> {
     ///
     /// # Panics
     ///
-    /// If the number of rows at run time is not a multiple of B.
+    /// If the number of rows at run time is not a multiple of K.
     #[must_use]
     pub fn fold_rows<const B: usize>(self) -> Value<B, C> {
         const { assert!(B > 0 && R % B == 0, "`fold_rows::<B>`: B must divide the rows of the value") };

@@ -37,7 +37,7 @@ fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
 }
 
 impl<const R: usize, const C: usize> Value<R, C> {
-    /// Alternates the columns of this value and of `odd`, bit by bit: R×H and R×H to R×2H. It reverses
+    /// Alternates the columns of this value and of `odd`, bit by bit: R×H and R×H to R×2H. `interleave` reverses
     /// [`even_columns`](Self::even_columns) and [`odd_columns`](Self::odd_columns). If 2H can't be inferred, the call
     /// states it: `even.interleave::<64>(&odd)`.
     ///

@@ -29,7 +29,7 @@ fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
 
 impl<T: Number, const R: usize, const C: usize> Tile<'_, T, R, C> {
     /// The elements as a value: R×C of bf16, f16, f32, i32 or i8 to R×C of f32. The conversion is exact, except that
-    /// i32 numbers above 2^24 are rounded to nearest, ties to even. Rows of empty slots, for which nothing was sent,
+    /// i32 numbers beyond ±2^24 are rounded to nearest, ties to even. Rows of empty slots, for which nothing was sent,
     /// load as zeros.
     ///
     /// ```

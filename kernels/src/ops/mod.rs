@@ -164,7 +164,7 @@ pub static TABLE: &[&Operation] = &[
     &put::OPERATION,
 ];
 
-/// All operations with the given method name or operator. They differ in their operands.
+/// All operations with the given method name or operator. Operations with the same name differ in their kinds of operands.
 ///
 /// ```
 /// use hpmoe_kernels::ops;

@@ -43,8 +43,8 @@ pub(super) fn column(id: f32, columns: usize) -> Option<usize> {
 }
 
 impl<const R: usize, const C: usize> Value<R, C> {
-    /// For each id, this value's number in the column that the id names, bit by bit: R×C (or one row for all) and ids
-    /// of R×K to R×K. Ids are whole numbers from 0, for instance from [`top_k`](Self::top_k). An id that names no
+    /// For each id, this value's number in the column that the id names, bit by bit: R×C (or 1×C, one row for all rows of
+    /// ids) and ids of R×K to R×K. Ids are whole numbers from 0, for instance from [`top_k`](Self::top_k). An id that names no
     /// column (-1, a fraction, too large, NaN) gives 0.
     ///
     /// ```
@@ -57,7 +57,7 @@ impl<const R: usize, const C: usize> Value<R, C> {
     ///
     /// # Panics
     ///
-    /// If value and ids have different numbers of rows at run time.
+    /// If value and ids have different numbers of rows at run time, unless the value's type has one row (1×C).
     #[must_use]
     pub fn pick<const R2: usize, const K: usize>(&self, ids: &Value<R2, K>) -> Value<R2, K> {
         const { assert!(R == R2 || R == 1, "`pick` needs as many rows of ids as the value has, or a value of one row") };

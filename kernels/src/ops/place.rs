@@ -45,7 +45,7 @@ fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
 
 impl<const R: usize, const C: usize> Value<R, C> {
     /// Rows of E zeros, except that each number of this value is placed in the column that its id names, bit by bit:
-    /// R×K and ids of R×K to R×E. It reverses [`pick`](Self::pick). If several ids of a row name the same column, the
+    /// R×K and ids of R×K to R×E. `place` reverses [`pick`](Self::pick). If several ids of a row name the same column, the
     /// last number wins. Numbers whose id names no column are left out. A value of ones gives a mask.
     ///
     /// ```

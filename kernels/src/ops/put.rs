@@ -41,7 +41,7 @@ fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
 }
 
 impl<T: Element, const R: usize, const C: usize> Tile<'_, T, R, C> {
-    /// Copies a tile of the same size bit by bit: R×C to R×C.
+    /// Copies all elements of `from`, a tile of the same size, to this tile, bit by bit: R×C to R×C.
     ///
     /// ```
     /// use hpmoe_kernels::TileBuf;

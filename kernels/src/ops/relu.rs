@@ -28,8 +28,8 @@ impl<const R: usize, const C: usize> Value<R, C> {
     /// x where x > 0, +0 elsewhere: R×C to R×C. NaN stays NaN, whereas [`at_least(0.0)`](Self::at_least) would replace
     /// it.
     ///
-    /// It is the only operation on values that matrix cores have, too, as the last one before a store:
-    /// `y.store(x.matmul_t(w).relu())`.
+    /// `relu` is the only elementwise operation that matrix cores have, too. There it must be the last operation before a
+    /// store: `y.store(x.matmul_t(w).relu())`.
     ///
     /// ```
     /// use hpmoe_kernels::Value;

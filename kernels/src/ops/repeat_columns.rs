@@ -38,7 +38,7 @@ fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
 }
 
 impl<const R: usize, const C: usize> Value<R, C> {
-    /// Repeats each column D / G times, next to one another, bit by bit: R×G to R×D. It spreads one number per group of
+    /// Repeats each column D / G times, next to one another, bit by bit: R×G to R×D. This spreads one number per group of
     /// columns, such as a scale, over the group's columns. The value must have as many columns as its type, and D must be a
     /// multiple of G.
     ///

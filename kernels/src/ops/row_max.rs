@@ -21,7 +21,8 @@ pub(super) static OPERATION: Operation = Operation {
 
 impl<const R: usize, const C: usize> Value<R, C> {
     /// The largest number of each row, exactly: R×C to R×1. A row that has only -∞ gives -∞. For a row with NaN, the result
-    /// is not specified; if the largest number is 0, its sign is not specified. Host and device model agree even then.
+    /// is not specified; if the largest number is 0, its sign is not specified. Host and device model agree in these cases,
+    /// too.
     ///
     /// ```
     /// use hpmoe_kernels::Value;

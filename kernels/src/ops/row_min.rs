@@ -20,8 +20,8 @@ pub(super) static OPERATION: Operation = Operation {
 };
 
 impl<const R: usize, const C: usize> Value<R, C> {
-    /// The smallest number of each row, exactly: R×C to R×1. A row that has only +∞ gives +∞. NaN and zeros are treated as
-    /// in [`row_max`](Self::row_max).
+    /// The smallest number of each row, exactly: R×C to R×1. A row that has only +∞ gives +∞. NaN and zeros are treated
+    /// as by [`row_max`](Self::row_max).
     ///
     /// ```
     /// use hpmoe_kernels::Value;

@@ -46,8 +46,8 @@ impl<T: Stored, const R: usize, const C: usize> Tile<'_, T, R, C> {
     /// Writes a value, rounding each number to `T` (to nearest, ties to even). In bf16 and f16, numbers that are too
     /// large become infinite. A value that was cast to `T` before is written unchanged.
     ///
-    /// In a tile of i32 or i8, which vector cores write, numbers beyond the type's range become its nearest number, and
-    /// NaN must not occur. A matrix core stores the exact product of i8 tiles in a tile of i32.
+    /// In a tile of i32 or i8, which vector cores write, numbers beyond the type's range become the nearest number of the
+    /// type, and NaN must not occur. A matrix core stores the exact product of i8 tiles in a tile of i32.
     ///
     /// ```
     /// use hpmoe_kernels::{TileBuf, Value, bf16};
@@ -65,9 +65,9 @@ impl<T: Stored, const R: usize, const C: usize> Tile<'_, T, R, C> {
     }
 }
 
-/// The results that can be stored in a tile of `T`: a value, or the product of i8 tiles.
+/// The results that can be stored in a tile of `T`: a value or, if `T` is i32, the product of i8 tiles.
 pub trait Storable<T, const R: usize, const C: usize> {
-    /// Rounds `self` to the tile's type, and writes the whole tile.
+    /// Rounds `self` to the tile's type, and writes the whole tile. Panics if the sizes of `self` and the tile differ.
     fn store_in(&self, tile: &Tile<'_, T, R, C>);
 }
 

@@ -22,8 +22,8 @@ fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
 }
 
 impl<T: CubeElement<Sum = f32>, const K: usize, const M: usize> Tile<'_, T, K, M> {
-    /// xᵀ · w: K×M and K×N give M×N in f32. Sums have the order of [`matmul_t`](Self::matmul_t). With `K` =
-    /// [`RAGGED`](crate::RAGGED), it contracts all rows of an expert (possibly zero rows), for a weight gradient.
+    /// xᵀ · w: K×M and K×N give M×N in f32. Sums have the order of [`matmul_t`](Self::matmul_t). If `K` is
+    /// [`RAGGED`](crate::RAGGED), all rows of an expert are contracted (possibly zero rows), as for a weight gradient.
     ///
     /// ```
     /// use hpmoe_kernels::{RAGGED, TileBuf, bf16};

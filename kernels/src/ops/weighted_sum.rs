@@ -42,7 +42,8 @@ impl<const R: usize, const C: usize> Value<R, C> {
     /// Result row b is the sum over k of row b·K + k times weight (b, k): (B·K)×C and B×K to B×C.
     ///
     /// Each sum starts with its first product and adds the others in ascending k; each product and each sum is rounded
-    /// once. Rows of empty slots are skipped, whatever their weights are. If all K rows are empty, the sum is 0.
+    /// once. Rows of empty slots are skipped, whatever their weights are. If all K rows belong to empty slots,
+    /// the sum is 0.
     ///
     /// ```
     /// use hpmoe_kernels::Value;
@@ -54,7 +55,7 @@ impl<const R: usize, const C: usize> Value<R, C> {
     ///
     /// # Panics
     ///
-    /// If there are not B·K rows at run time.
+    /// If the number of rows at run time is not the number of all weights: their rows at run time times their columns.
     #[must_use]
     pub fn weighted_sum<const B: usize, const K: usize>(&self, weights: &Value<B, K>) -> Value<B, C> {
         const { assert!(R == B * K, "`weighted_sum` takes one row for each weight") };
