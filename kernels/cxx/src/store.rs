@@ -73,8 +73,8 @@ impl Store {
         hash_headers(&mut self.identity, folder)
     }
 
-    /// Returns the object of a source file, whose file name ends in `.` and `ending`. If the object does not exist yet, `make` is called,
-    /// and must write the object to the path that it gets. Lines of the source that are only comments don't matter.
+    /// Returns the path of a source file's object; the name of the object ends in `.`, followed by `ending`. If the object does not exist
+    /// yet, `make` is called, and must write it to the path that `make` gets. Lines of the source that are only comments don't matter.
     ///
     /// # Errors
     ///

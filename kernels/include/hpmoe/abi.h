@@ -12,15 +12,16 @@
 /* Raised whenever the meaning of a field changes; part of every kernel's symbol. */
 #define HPMOE_ABI 5
 
-/* Distance in bytes between counters, between ready words, and between rows of symmetric and workspace buffers: memory
- * serves requests to one aligned range of this size one after another. */
+/* Distance in bytes between counters, and between words that different cores or peers write, such as ready words. The
+ * distance between rows of symmetric and workspace buffers is a multiple of it. Memory serves requests to one aligned
+ * range of this size one after another. */
 #define HPMOE_LINE 512
 
-/* Number of chunks in memory at a time. Chunk n reuses the buffers of chunk n - HPMOE_CHUNK_BUFFERS. */
+/* Maximum number of chunks in memory at a time. Chunk n reuses the buffers of chunk n - HPMOE_CHUNK_BUFFERS. */
 #define HPMOE_CHUNK_BUFFERS 2
 
 /* The kinds of spaces: their items, and how items are grouped. A "local expert" is an expert of one rank in one chunk.
- * Its number is chunk * chunk_experts + the expert's number on the rank. The number of a "pair" is
+ * The number of a local expert is chunk * chunk_experts + the expert's number on the rank. The number of a "pair" is
  * peer * local_experts + local expert. */
 enum HpmoeSpaceKind {
     HPMOE_ROW_TILES = 0,  /* groups: local experts; items: row tiles of the rows received for the expert */
@@ -42,18 +43,18 @@ enum HpmoeSpaceKind {
  * belongs to core (n + n / core_count * rotation) mod core_count of the cores that share the queue. The core runs it for
  * the phase and then for each of the `more` phases after it. The structure is one aligned line, eight 64-bit loads. */
 struct HpmoeDescriptor {
-    uint16_t phase;       /* number of the taskflow's call: the case of the generated switch */
-    uint16_t space;       /* index into HpmoeLaunch.spaces */
-    uint16_t kind;        /* HpmoeSpaceKind of that space */
-    uint16_t band;        /* swizzle: rows of tiles that are processed together, column by column; at least 1 */
-    uint32_t columns;     /* tiles per item: the product of the constant ranges around the call */
-    uint32_t expert;      /* position in HpmoeLaunch.expert_order; unused for HPMOE_BLOCKS and HPMOE_CHUNKS */
-    uint32_t peer_offset; /* SENDS, SENDS_ONCE, ARRIVALS: the first peer is (rank + peer_offset) mod ranks */
-    uint16_t core_first;  /* first core of its kind that shares this queue */
-    uint16_t core_count;  /* number of cores that share it */
-    uint32_t column_rows; /* swizzle: an item has this many rows of columns / column_rows tiles; at least 1 */
-    uint32_t more;        /* number of following phases that the core runs on each tile before the next tile */
-    uint32_t chunk;
+    uint16_t phase;        /* number of the taskflow's call: the case of the generated switch */
+    uint16_t space;        /* index into HpmoeLaunch.spaces */
+    uint16_t kind;         /* HpmoeSpaceKind of that space */
+    uint16_t band;         /* swizzle: rows of tiles that are processed together, column by column; at least 1 */
+    uint32_t columns;      /* tiles per item: the product of the constant ranges around the call */
+    uint32_t expert;       /* position in the owner's part of HpmoeLaunch.expert_order; unused for BLOCKS, CHUNKS */
+    uint32_t peer_offset;  /* SENDS, SENDS_ONCE, ARRIVALS: the first peer is (rank + peer_offset) mod ranks */
+    uint16_t core_first;   /* first core of its kind that shares this queue */
+    uint16_t core_count;   /* number of cores that share it */
+    uint32_t column_rows;  /* swizzle: an item has this many rows of columns / column_rows tiles; at least 1 */
+    uint32_t more;         /* number of following phases that the core runs on each tile before the next tile */
+    uint32_t chunk;        /* number of the entry's chunk */
     uint32_t arrival_turn; /* ROW_TILES: rows of a turn if items are walked in HpmoeSpace.arrival_order; */
                            /* 0: items are walked starting with the rank's own rows */
     uint32_t rotation;     /* number of cores by which the deal of tiles moves on each round; less than core_count */
@@ -72,13 +73,13 @@ struct HpmoeQueue {
 /* The rows that one rank sends to one expert: from this rank to any expert, or from any rank to one of its experts. */
 struct HpmoePair {
     int32_t rows;  /* number of rows */
-    int32_t at;    /* position of the first one among the expert's rows */
+    int32_t at;    /* position of the first of these rows among the expert's rows */
     int32_t base;  /* the expert's first row in its owner's tensors of received rows */
-    int32_t order; /* SENDS, SENDS_ONCE: position of the first one in HpmoeLaunch.order; ARRIVALS: zero */
+    int32_t order; /* SENDS, SENDS_ONCE: position of the first of these rows in HpmoeLaunch.order; ARRIVALS: zero */
 };
 
-/* Rows received for one local expert: rows [first, first + rows) of a tensor of received rows. Even chunks use the first
- * half of the tensor, odd chunks the second half. */
+/* Rows received for one local expert: rows [first, first + rows) of a tensor of received rows. If there are several
+ * chunks, even chunks use the first half of the tensor, and odd chunks the second half. */
 struct HpmoeExpert {
     int32_t first;
     int32_t rows;
@@ -128,14 +129,14 @@ struct HpmoeLaunch {
     uint64_t ready;        /* byte offset in the heap: int32[ranks], HPMOE_LINE apart: number of the last launch that */
                            /* each peer is ready for */
     uint64_t freed;        /* byte offset in the heap: int32[ranks], HPMOE_LINE apart: launch number * chunks + the */
-                           /* number of first chunks of that launch that the peer no longer reads */
+                           /* number of chunks of that launch, from chunk 0 on, that the peer no longer reads */
     uint64_t expert_order; /* GM int32[ranks * local_experts]: local experts of each rank in queue order, */
                            /* chunk by chunk */
     uint64_t abort;        /* byte offset in the heap: int32, not zero after a launch was given up: cores leave that */
                            /* launch and every later one until the host clears the heap */
     uint64_t records;      /* GM HpmoeRecord[aic + aiv] */
     uint64_t time_limit;   /* maximum number of cycles of the system counter that a wait may take */
-    uint64_t rows_once;    /* GM int32[received]: number of each received row's once-sent row; zero if none are sent */
+    uint64_t rows_once;    /* GM int32[received]: number of each received row's once-sent row; zero if there are none */
     uint64_t origins;      /* GM int32[received]: each received row's slot at its sender; zero if puts send the slots */
     uint32_t counter_count; /* number of counters in one set */
     uint32_t rank;
@@ -146,7 +147,7 @@ struct HpmoeLaunch {
     uint32_t aiv;           /* number of vector cores of the schedule */
     uint32_t chunks;        /* at least 1 */
     uint32_t chunk_tokens;  /* tokens of each chunk of this rank; the last chunks may have fewer, or none */
-    uint32_t chunk_experts; /* experts of this rank, the same in each chunk */
+    uint32_t chunk_experts; /* number of places for experts on this rank, the same in each chunk */
     uint64_t routing;       /* GM HpmoeRouting; zero if the host has made the routing tables */
     uint64_t ids;    /* GM int32[tokens * top_k]: negative for an empty slot; zero if no slot is empty or the kernel */
                      /* makes the routing tables */
@@ -188,7 +189,7 @@ struct HpmoeRouting {
     uint32_t ids_ready;     /* counter array with one counter, to which phases that write ids add */
     uint32_t ids_per_token; /* amount that they add per token; zero if the ids are complete before the launch */
     uint64_t kept;          /* GM HpmoeKeptHead and its lists: the kept route that this launch writes, or reads if */
-                            /* is_kept; zero if there is none */
+                            /* is_kept; zero if it does neither */
     uint64_t placement;     /* GM HpmoePlacementHead and its lists; zero if each expert e lies at place e */
     uint32_t is_kept;       /* whether `kept` is a route that an earlier launch kept */
     uint32_t group_slots; /* slots of a token per group of experts: slot k names an expert of group k / group_slots; */
@@ -206,27 +207,28 @@ struct HpmoeRouting {
 
 /* Head of a placement, one line. A column is a place that holds an expert; columns are ordered by expert, then by place.
  * If there are empty places, one more column comes first; its counts are zero. Ranks exchange a count per column. Five
- * lists follow the head. Each has chunks * places + 1 words, padded to a multiple of 64 bytes:
- * - by rank, chunk and place: offset of the place's count in a row of counts, in bytes
+ * lists follow the head. Each has chunks * P + 1 words, where P is the number of places of all ranks, padded to a multiple
+ * of 64 bytes:
+ * - by chunk and place (the places of rank 0 first): offset of the place's count in a row of counts, in bytes
  * - by column: the expert's number, times 4
- * - by column: the fraction of the expert's rows that earlier columns take, in 1/4096
- * - by column: that fraction plus this column's share, in 1/4096
- * - by expert: its first column; then the number of columns
+ * - by column: the fraction of the expert's rows that the expert's earlier columns take, in 1/4096
+ * - by column: the fraction of the expert's rows that these columns and this column take together, in 1/4096
+ * - by expert: the expert's first column; after all experts, the number of columns
  * The host may change the lists between launches; they are the same on all ranks. */
 struct HpmoePlacementHead {
-    uint32_t digest; /* less than HPMOE_DIGESTS; if it differs between ranks, there is no route */
-    uint32_t columns;
+    uint32_t digest;  /* less than HPMOE_DIGESTS; if it differs between ranks, there is no route */
+    uint32_t columns; /* number of columns, including the one for empty places */
     uint32_t reserved[14];
 };
 
 #define HPMOE_DIGESTS 0x3fffffff /* HpmoePlacementHead.digest */
 
 /* Head of a kept route, one line. Three lists follow it:
- * - the counts of all ranks, each plus one: a row per rank, chunk by chunk and expert by expert. A row has as many words as
- *   there are chunks, times the number of experts rounded up to a multiple of 128
- * - the ids of this rank's slots, padded to a block
- * - this rank's slots by expert, numbered from the rank's first token, all chunks together. With one chunk, this list is
- *   HpmoeLaunch.order */
+ * - the counts of all ranks, each plus one: a row per rank, chunk by chunk and expert by expert. The number of words in a
+ *   row is the number of chunks, times the number of experts rounded up to a multiple of 128
+ * - the ids of this rank's slots, padded to a multiple of 8 words
+ * - this rank's slots by expert, numbered from the rank's first token, all chunks together, padded likewise. With one
+ *   chunk, these are the slots of HpmoeLaunch.order */
 struct HpmoeKeptHead {
     uint32_t kept;   /* HPMOE_KEPT if a route is kept */
     uint32_t launch; /* number of the launch that kept it, the same on all ranks; zero if the host kept it */
@@ -236,7 +238,7 @@ struct HpmoeKeptHead {
     uint32_t top_k;
     uint32_t tokens;      /* tokens of the rank */
     uint32_t group_slots; /* HpmoeRouting.group_slots */
-    uint32_t placement;   /* HpmoePlacementHead.digest; zero without one */
+    uint32_t placement;   /* HpmoePlacementHead.digest; zero without a placement */
     uint32_t chunks;      /* number of chunks in which rows are counted, the most of any launch; zero for one */
     uint32_t reserved[6];
 };
@@ -246,29 +248,29 @@ struct HpmoeKeptHead {
 /* The order of a rank's experts in queues: by number, or one of the orders by load in route/load.rs. */
 enum HpmoeExpertOrder { HPMOE_BY_NUMBER = 0, HPMOE_BY_LOAD = 1, HPMOE_MIXED = 2, HPMOE_LIGHTEST_FIRST = 3 };
 
-/* Reasons why no route was made. All ranks report the same fault: the first one of the lowest-numbered faulty rank. In the
- * record of a core that leaves because of it (HPMOE_UNROUTED), `group` is the kind and `item` the rank. On the rank whose
- * ids are faulty, `need` is the id. */
+/* Reasons why no route was made. All ranks report the same fault: the first one of the lowest-numbered faulty rank. In
+ * the record of a core that leaves because of the fault (HPMOE_UNROUTED), `group` is the kind, `item` the rank, and
+ * `column` as below. Only the records of the faulty rank have `need`, `have` and `index`. */
 enum HpmoeRouteFaultKind {
-    HPMOE_ROUTE_MADE = 0,
-    HPMOE_ROUTE_ID = 1,       /* the id of slot `column` is not an expert's number */
-    HPMOE_ROUTE_TWICE = 2,    /* slots `column` and `index` of one token have the same id */
+    HPMOE_ROUTE_MADE = 0,     /* no fault */
+    HPMOE_ROUTE_ID = 1,       /* slot `column` has the id `need`, which is not the number of an expert of its group */
+    HPMOE_ROUTE_TWICE = 2,    /* slot `column` and the earlier slot `index` of the same token have the id `need` */
     HPMOE_ROUTE_CAPACITY = 3, /* the rank would receive `column` rows of a chunk */
-    HPMOE_ROUTE_KEPT = 4,     /* word `column` of the rank's HpmoeKeptHead differs from `need` */
+    HPMOE_ROUTE_KEPT = 4,     /* word `column` of the rank's HpmoeKeptHead is `need`, but the launch needs `have` */
     HPMOE_ROUTE_APART = 5,    /* the rank's kept route and rank 0's come from different launches */
     HPMOE_ROUTE_PLACED = 6    /* the rank's placement differs from rank 0's */
 };
 
-/* The state of a core. The core writes it, and flushes it to GM when it leaves. */
+/* The state of a core. The core flushes its record to GM when a wait takes long, and when it leaves. */
 enum HpmoeState {
     HPMOE_IDLE = 0,    /* has not started */
     HPMOE_RUNNING = 1, /* inside a tile */
     HPMOE_WAITING = 2, /* waits for a counter or a peer's word */
     HPMOE_DONE = 3,    /* left after finishing its queue */
     HPMOE_GAVE_UP = 4, /* left because a wait took longer than time_limit */
-    HPMOE_STOPPED = 5, /* left because another core gave up */
+    HPMOE_STOPPED = 5, /* left because another core gave up, an earlier launch was given up, or others found no route */
     HPMOE_REFUSED = 6, /* left because the number of cores, or of vector cores per matrix core, is not the schedule's */
-    HPMOE_UNROUTED = 7 /* left because there is no route, for the reason in HpmoeRouteFaultKind */
+    HPMOE_UNROUTED = 7 /* vector core: left because there is no route, for the reason in HpmoeRouteFaultKind */
 };
 
 #define HPMOE_READY_WORD 0xffffu /* HpmoeRecord.counter: a ready word, index is the peer */
@@ -277,18 +279,18 @@ enum HpmoeState {
 #define HPMOE_CLOCK_WORD 0xfffcu /* HpmoeRecord.counter: a clock word, index is the peer */
 
 struct HpmoeRecord {
-    uint32_t state; /* HpmoeState */
-    uint32_t phase; /* phase of the tile that it runs or waits for; while making a route, the number of phases */
-    uint32_t group; /* local expert or pair of that tile */
-    uint32_t item;  /* number of the item in the group */
-    uint32_t column;
-    uint32_t counter; /* counter array that it waits for, or one of the words above */
-    uint32_t index;   /* number of the counter in that array */
-    int32_t need;
-    int32_t have;
+    uint32_t state;    /* HpmoeState */
+    uint32_t phase;    /* phase of the tile that it runs or waits for; while making a route, the number of phases */
+    uint32_t group;    /* number of that tile's group: a local expert, a pair or a chunk */
+    uint32_t item;     /* number of the item in the group */
+    uint32_t column;   /* number of the tile in the item */
+    uint32_t counter;  /* counter array that it waits for, or one of the words above */
+    uint32_t index;    /* number of the counter in that array */
+    int32_t need;      /* value that the counter or word must reach */
+    int32_t have;      /* value that the core read last */
     uint32_t tasks;    /* number of tiles that the core finished */
-    uint32_t empty;    /* number of tiles without rows or without columns */
-    uint32_t waits;    /* number of waits that it began and of counters that it found complete */
+    uint32_t empty;    /* number of tiles without columns, or without rows (except tiles of EXPERTS) */
+    uint32_t waits;    /* number of waits, including those whose counter was complete at the first look */
     uint32_t entries;  /* number of entries of its queue with a tile for this core */
     uint32_t unrouted; /* number of launches without a route since the host made the record; vector cores only */
     uint32_t chunks;   /* number of chunks that the kernel chose; zero if it did not choose, or not yet */
