@@ -42,8 +42,8 @@ pub fn archive(name: &str, objects: &[PathBuf], folder: &Path) -> Result<(), Str
     archive_with(name, objects, folder, false)
 }
 
-/// All files of a folder that end in `.cpp`, as one text, in the order of their names. In one file, the standard headers are read only once,
-/// which halves the compile time. Messages name the original lines.
+/// All files of a folder that end in `.cpp`, as one text, in the order of their names. In one file, the standard headers are read only
+/// once, which halves the compile time. Messages name the original lines.
 ///
 /// # Errors
 ///

@@ -1,7 +1,8 @@
 //! Functions that the host computes with one documented algorithm each, so that Rust and C++ give the same bits.
 //!
-//! Only additions, subtractions and multiplications of f32, each rounded once, are used; nothing is fused. The C++ twins
-//! are in the AscendC implementation for CPUs; the test of all operations compares them. NaN results agree in being NaN, not in their payload.
+//! Only additions, subtractions and multiplications of f32, each rounded once, and exact steps such as `floor` are used; nothing
+//! is fused. The C++ twins are in the AscendC implementation for CPUs; the test of all operations compares them. NaN results
+//! agree in being NaN, not in their payload.
 
 mod ln;
 
@@ -80,8 +81,8 @@ fn power_of_two(n: i32) -> f32 {
 /// The [`checksum`] of [`exp`].
 pub const EXP_CHECKSUM: u64 = 0xe130_ec8e_8ba0_f300;
 
-/// A hash of a function's results, bit by bit: FNV-1a over the bits of its results for [`checksum_inputs`], with every NaN
-/// counted as `0x7fc00000`. Tests compare the function's C++ twin with it.
+/// A hash of a function's results for [`checksum_inputs`], bit by bit: FNV-1a with one step per result, over the 32 bits of
+/// the result. Every NaN counts as `0x7fc00000`. Tests compare the hash with that of the function's C++ twin.
 #[must_use]
 pub fn checksum(function: impl Fn(f32) -> f32) -> u64 {
     checksum_inputs().fold(0xcbf2_9ce4_8422_2325, |hash, x| {

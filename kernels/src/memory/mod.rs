@@ -1,8 +1,8 @@
 //! The memory of a launch: rows, layout and table, computed in one place for the compiler's reports and for the runtime's allocation.
 //!
 //! A [`KernelShape`] has the properties of a kernel that its memory depends on. [`RankSizes`] has the sizes that it depends on in one
-//! group. [`MemoryPlan`] places tensors and words in the workspace and the symmetric heap. [`MemoryTable`] lists them, and the caller's tensors,
-//! for people.
+//! group. [`MemoryPlan`] places tensors and words in the workspace and the symmetric heap. [`MemoryTable`] lists these tensors and words,
+//! and the caller's tensors, for people.
 
 mod capacity;
 mod constants;

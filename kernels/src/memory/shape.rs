@@ -15,10 +15,10 @@ pub struct KernelSizes {
     pub top_k: usize,
     /// `TOKENS`: maximum number of tokens per rank.
     pub tokens: usize,
-    /// Number of chunks that each rank's tokens are divided into, at least 1. If launches choose the number, the number of
-    /// one launch.
+    /// Number of chunks that each rank's tokens are divided into, at least 1. If launches choose the number,
+    /// [`chunk_tokens`](Self::chunk_tokens) and [`RankSizes`](super::RankSizes) are for launches with this number.
     pub chunks: usize,
-    /// Maximum number of chunks, a power of two, if launches choose the number; `None` if it is a constant.
+    /// Maximum number of chunks, a power of two, if launches choose the number; `None` if the number is a constant.
     pub chunks_at_most: Option<usize>,
     /// Number of expert groups if routing is group-limited (every token picks the same number of experts from each group); 1
     /// otherwise.
@@ -81,7 +81,7 @@ pub struct KernelShape<'a> {
 pub struct TensorShape<'a> {
     /// Name in the taskflow.
     pub name: &'a str,
-    /// Type of its elements.
+    /// Element type of the tensor.
     pub element: ElementType,
     /// Elements per row.
     pub columns: u32,

@@ -16,7 +16,7 @@ pub struct RankSizes {
     pub top_k: usize,
     /// Number of chunks that each rank's tokens are divided into; [`in_chunks`](Self::in_chunks) changes it.
     pub chunks: usize,
-    /// Maximum number of chunks if launches choose the number; `None` if it is a constant.
+    /// Maximum number of chunks if launches choose the number; `None` if the number is a constant.
     pub chunks_at_most: Option<usize>,
     /// Whether a kernel that makes its route and chooses the number of chunks always counts rows in the largest number of chunks.
     pub counts_parts: bool,
@@ -33,7 +33,7 @@ pub struct RankSizes {
 }
 
 impl RankSizes {
-    /// The sizes of a kernel on `ranks` ranks. If `capacity` is `None`, it is the [default](default_capacity).
+    /// The sizes of a kernel on `ranks` ranks. `capacity: None` stands for the [default capacity](default_capacity).
     #[must_use]
     pub fn new(sizes: &KernelSizes, ranks: usize, capacity: Option<usize>, processes: bool) -> Self {
         Self {
@@ -92,7 +92,7 @@ impl RankSizes {
         self.chunks_at_most.is_some() && self.counted_chunks() > 1
     }
 
-    /// How launches divide tokens into chunks if they choose the number of chunks; `None` if that number is a constant.
+    /// The division of tokens into chunks if launches choose the number of chunks; `None` if the number is a constant.
     #[must_use]
     pub fn chosen_chunks(&self) -> Option<ChosenChunks> {
         self.chunks_at_most.map(|at_most| ChosenChunks { at_most, shared: self.counted_chunks() })

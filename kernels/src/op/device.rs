@@ -37,7 +37,8 @@ pub enum Slot {
 }
 
 /// One vector call on f32 values that covers all elements of the piece: a call of AscendC (in the form with an element
-/// count) or of the device library. `dst` and the operands are the variant's slots, in this order.
+/// count) or of the device library. The string is the name in
+/// the call (in [`Whole`](Self::Whole), the rounding mode); the slots and the scalar follow in the order of the call.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum VectorCall {
     /// `Name(dst, a, b, count)`: Add, Sub, Mul, Div, Max, Min.
@@ -55,7 +56,7 @@ pub enum VectorCall {
     Library(&'static str, Slot, &'static [Slot], &'static [Slot]),
 }
 
-/// The direction of a tile along which a product contracts it, over K elements.
+/// The direction along which a product contracts a tile: the K elements that are multiplied and added up lie along it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Contracted {
     /// Along the tile's columns: the tile holds M×K, or N×K.

@@ -12,13 +12,14 @@ pub enum OperandKind {
     Value,
     /// A number that the compiler knows: an f32 literal or constant.
     Number,
-    /// A size, given as a const argument: `value.fold_rows::<BLOCK>()`. These are an operation's last operands.
+    /// A size, given as a const argument: `value.fold_rows::<BLOCK>()`. Such sizes come after all other operands.
     Size,
     /// A size, given as an argument: `value.columns::<WIDTH>(n * WIDTH)`.
     Index,
 }
 
-/// The type of an operand or a result: its maximum numbers of rows and columns, as written in the source.
+/// The type of an operand or a result: kind, element type, and maximum numbers of rows and columns, as written in the
+/// source.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Shape {
     /// The operand's kind: tile, value, number or size.

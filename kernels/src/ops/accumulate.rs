@@ -42,7 +42,7 @@ fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
 }
 
 impl<const R: usize, const C: usize> Tile<'_, f32, R, C> {
-    /// Adds a value to the tile's contents, rounding each sum once. The caller sets the contents before the launch.
+    /// Adds a value to the tile's contents, rounding each sum once. The caller sets the first contents before the launch.
     ///
     /// ```
     /// use hpmoe_kernels::{TileBuf, Value};

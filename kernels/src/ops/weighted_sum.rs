@@ -55,7 +55,7 @@ impl<const R: usize, const C: usize> Value<R, C> {
     ///
     /// # Panics
     ///
-    /// If the number of rows at run time is not the number of all weights: their rows at run time times their columns.
+    /// If, at run time, this value does not have exactly one row for each weight.
     #[must_use]
     pub fn weighted_sum<const B: usize, const K: usize>(&self, weights: &Value<B, K>) -> Value<B, C> {
         const { assert!(R == B * K, "`weighted_sum` takes one row for each weight") };

@@ -21,22 +21,22 @@ pub enum PlacementError {
     },
     /// A physical expert would hold a logical expert that does not exist.
     Unknown {
-        /// The physical expert.
+        /// Number of the physical expert.
         physical: usize,
-        /// The expert number given for it.
+        /// Number of the logical expert that it would hold.
         expert: usize,
         /// Number of logical experts.
         experts: usize,
     },
     /// A rank holds the same logical expert twice.
     Twice {
-        /// The rank.
+        /// Number of the rank.
         rank: usize,
-        /// The logical expert.
+        /// Number of the logical expert.
         expert: usize,
-        /// The first physical expert that holds it.
+        /// The rank's first physical expert that holds the logical expert.
         first: usize,
-        /// The second physical expert that holds it.
+        /// The rank's second physical expert that holds the logical expert.
         second: usize,
     },
     /// A logical expert has no place.
@@ -51,7 +51,7 @@ pub enum PlacementError {
         /// Number of physical experts.
         places: usize,
     },
-    /// All physical experts of a logical one have a share of 0.
+    /// All physical experts of a logical expert have a share of 0.
     NoShare {
         /// The logical expert.
         expert: usize,
@@ -77,8 +77,8 @@ pub enum PlacementError {
         /// The number in the old placement.
         other: usize,
     },
-    /// The number of weight matrices, or of gradients, is not the number of experts: of all logical ones, or of one rank's physical
-    /// ones.
+    /// The number of weight matrices is not the number of logical experts, or a rank's number of gradients is not its number of
+    /// physical experts.
     Weights {
         /// Number of matrices passed.
         matrices: usize,

@@ -39,8 +39,8 @@ impl Placement {
         Ok(PerRank::from_fn(self.ranks(), of_rank))
     }
 
-    /// The gradients of all logical experts, from a backward pass's gradients of all physical experts. Each is the sum
-    /// over the physical experts of its logical expert, in ascending order.
+    /// The gradients of all logical experts, from a backward pass's gradients of all physical experts. The gradient of a
+    /// logical expert is the sum of the gradients of its physical experts, added in ascending order.
     ///
     /// ```
     /// use hpmoe_kernels::{Experts, PerRank, Placement, Ranks};

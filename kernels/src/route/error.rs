@@ -14,8 +14,8 @@ pub enum RouteError {
         /// Number of ranks in the group.
         ranks: usize,
     },
-    /// The ids, or the kept routes, are not those of the group's ranks: their number differs from the number of ranks, or
-    /// other ranks of the group are in this process.
+    /// The ids, or the kept routes, are for other ranks than the group: for another number of ranks, or for other ranks of this
+    /// process.
     Ranks {
         /// Number of ranks that the ids, or the kept routes, are for.
         tensors: usize,

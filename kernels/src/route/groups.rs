@@ -9,9 +9,9 @@ impl Route {
     /// is used in the statement `let route = Route::of::<EXPERTS>(ep, &ids).in_groups::<GROUPS>();` of a taskflow.
     ///
     /// A group is a range of consecutive experts. A token's first ids name experts of the first group, its next ids
-    /// experts of the second group, and so on. Each group thus has the same number of a token's ids, which can lower the
-    /// maximum number of a token's rows on one rank, and a launch reserves room for no more rows. Therefore each rank must
-    /// hold an even share of the experts: kernels with spare places, and launches with a placement, are refused.
+    /// experts of the second group, and so on. This can lower the maximum number of rows that one rank receives for a
+    /// token, and a launch then reserves less room. The maximum holds only if each rank has an even share of the experts,
+    /// so kernels with spare places for experts, and launches with a placement, are refused.
     ///
     /// ```
     /// use hpmoe_kernels::{PerRank, Ranks, Route, Tensor};
@@ -71,8 +71,8 @@ impl Route {
 }
 
 /// The maximum number of experts of one rank that a token can go to. Each rank has its even share of `experts` experts,
-/// rounded up, plus `spare` places. If `spare` is 0 and the ranks divide the experts evenly, it counts that a token picks
-/// the same number of experts from each of `groups` groups; otherwise, the result is the same for any `groups`.
+/// rounded up, plus `spare` places. If `spare` is 0 and the ranks divide the experts evenly, a token picks the same
+/// number of experts from each of `groups` groups, which can lower the maximum; otherwise, `groups` is ignored.
 #[doc(hidden)]
 #[must_use]
 pub fn most_of_a_token((experts, spare): (usize, usize), top_k: usize, groups: usize, ranks: usize) -> usize {

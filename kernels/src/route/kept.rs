@@ -6,7 +6,7 @@ use crate::tensor::buffer::CellBuffer;
 use crate::{PerRank, Placement, Rank, Ranks, RouteError};
 use std::cell::Cell;
 
-/// The first word of a kept route. No word of unwritten memory equals it: that is all zeros or has all bits set.
+/// The first word of a kept route. Unwritten memory, which is all zeros or has all bits set, never holds this word.
 #[doc(hidden)]
 pub const KEPT: i32 = 0x726f_7574;
 /// Number of words before the counts: one cache line.
@@ -212,8 +212,8 @@ impl std::fmt::Debug for Routed {
 }
 
 impl PerRank<()> {
-    /// A [`Routed`] on each rank, with room for a route of `tokens[rank]` tokens in one chunk. It is empty until a route is
-    /// kept in it.
+    /// A [`Routed`] on each rank, with room for a route of `tokens[rank]` tokens in one chunk. Each `Routed` is empty
+    /// until a route is kept in it.
     ///
     /// ```
     /// use hpmoe_kernels::{PerRank, Ranks, Route, Tensor};
@@ -230,7 +230,8 @@ impl PerRank<()> {
     }
 
     /// Like [`routed`](Self::routed), for kernels with chunks. The kernel that keeps the route and the kernels that take it have the same
-    /// number `chunks`: the `N` of `chunks_at_most(N)` or, if the build has none, of `route.chunks::<N>()`. 0 means 1.
+    /// number `chunks`: the `N` of `chunks_at_most(N)` or, if the build has none, of `route.chunks::<N>()`. For 0, the result is
+    /// that for 1.
     ///
     /// ```
     /// use hpmoe_kernels::{PerRank, Rank, Ranks, Route, Tensor};

@@ -94,7 +94,7 @@ impl Route {
     ///
     /// # Errors
     ///
-    /// As for [`new`](Self::new), or if `top_k` is 0 or a rank's number of ids is not a multiple of it.
+    /// As for [`new`](Self::new), or if `top_k` is 0 or a rank's number of ids is not a multiple of `top_k`.
     pub fn from_ids(ep: Ranks, experts: usize, top_k: usize, ids: &PerRank<Vec<i32>>) -> Result<Self, RouteError> {
         Self::with_places(ep, consecutive(ep, experts)?, top_k, ids)
     }
@@ -181,8 +181,8 @@ impl Route {
         self.chunk_of(chunk, chunks, None)
     }
 
-    /// Like [`chunk`](Self::chunk), also for kernels whose launches choose the number of chunks: `chosen` then says how tokens
-    /// are divided. It is `None` if the number of chunks is constant. [`chunk_tokens`] computes the tokens of a chunk.
+    /// Like [`chunk`](Self::chunk), also for kernels whose launches choose the number of chunks: `chosen` is the division
+    /// of tokens, or `None` if the number of chunks is constant. Each chunk has the tokens that [`chunk_tokens`] computes.
     ///
     /// # Panics
     ///
@@ -265,7 +265,7 @@ impl Route {
         (0..source.experts()).map(|e| (LogicalExpert::new(e), &source.slots()[source.first(e)..][..source.rows(e)]))
     }
 
-    /// Number of ids per token. A token goes to as many experts, less its empty slots.
+    /// Number of ids per token. A token goes to one expert for each id that is not -1.
     #[must_use]
     pub const fn top_k(&self) -> usize {
         self.top_k

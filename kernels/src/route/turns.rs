@@ -31,8 +31,8 @@ pub struct PairTurns {
 }
 
 impl PairTurns {
-    /// Divides a range of the expert's rows into turns. Each later turn has `turn` rows; the first turn has both ends of the
-    /// range, with or without a whole cut, and may be shorter or longer.
+    /// Divides a range of the expert's rows into turns. The first turn has both ends of the range, and in some cases a whole
+    /// cut, so it may have fewer or more rows than `turn`. Each later turn has `turn` rows.
     ///
     /// # Panics
     ///
@@ -47,7 +47,7 @@ impl PairTurns {
         Self { rows, whole, turn, at_first }
     }
 
-    /// The turn of a row of the range, from 0. `row` counts all of the expert's rows, as the range does.
+    /// The turn of a row of the range, from 0. Like the range, `row` is a position among all of the expert's rows.
     #[must_use]
     pub fn of_row(&self, row: usize) -> usize {
         if self.whole.contains(&row) { (row - self.whole.start) / self.turn + 1 - self.at_first } else { 0 }

@@ -23,7 +23,8 @@ pub struct bf16(u16);
 float_of_16_bits!(bf16);
 
 impl bf16 {
-    /// Rounds to nearest, ties to even. A NaN stays NaN: it becomes quiet, with the upper bits of its payload.
+    /// Rounds to nearest, ties to even. Numbers that would round beyond the largest bfloat16 become infinite. A NaN stays
+    /// NaN: it becomes quiet, with the upper bits of its payload.
     #[must_use]
     #[inline]
     pub const fn from_f32(value: f32) -> Self {

@@ -104,7 +104,7 @@ impl<T: Element, const C: usize> Tensor<T, C> {
         Tile::new(&self.cells, C, TileRows::Range { first: block.first() - self.first_token, count: block.rows() })
     }
 
-    /// One row for each slot of a piece that is sent: the row of the slot's token.
+    /// For each slot of a piece, the row of the slot's token.
     #[must_use]
     pub fn gather<'a, const M: usize>(&'a self, piece: &Piece<'a, M>) -> Tile<'a, T, M, C> {
         let (list, per_row) = (piece.slots(), piece.top_k());

@@ -5,7 +5,7 @@ use super::tile::TileRows;
 use crate::{Element, Expert, PerRank, Piece, Rank, Ranks, Route, RowTile, Tile};
 
 /// One row of `C` elements per token that a rank receives, however many of the rank's experts the token goes to. Rows
-/// are ordered by the lowest-numbered of those experts, then by source rank, then in the sender's order.
+/// are ordered by the token's lowest-numbered expert on the rank, then by source rank, then in the sender's order.
 pub struct Once<T, const C: usize> {
     cells: CellBuffer<T>,
     rank: Rank,

@@ -6,8 +6,8 @@ use crate::placement::PlacementError;
 const PARTS_LOG2: u32 = 16;
 const THOUSAND: u128 = 1000;
 
-/// A moving average of the rows of a layer's logical experts. By default each launch replaces a tenth of the average by
-/// its own counts.
+/// A moving average of the number of rows that each logical expert of a layer has in a launch. By default, each launch
+/// replaces a tenth of the average by the launch's own counts.
 ///
 /// Averages are integers, in units of 1/65536 row. Ranks that add the same counts therefore have the same average, and
 /// find the same placement.

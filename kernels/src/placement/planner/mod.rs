@@ -53,8 +53,8 @@ impl Placement {
 
     /// A placement for new loads that puts other experts into at most `most_moves` places of this one. Places that become
     /// empty are not counted. The new placement's fullest rank never has more rows than this placement's fullest rank.
-    /// Copies get equal shares. If a placement with equal shares would give the fullest rank more rows, this placement is
-    /// returned unchanged.
+    /// Copies get equal shares. If the placement found in this way would give the fullest rank more rows, this placement
+    /// is returned unchanged.
     ///
     /// With up to 8 experts on up to 4 ranks with up to 16 places in total, no other placement with equal shares and at
     /// most `most_moves` places with other experts gives the fullest rank fewer rows.
