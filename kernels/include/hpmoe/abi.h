@@ -51,7 +51,7 @@ struct HpmoeDescriptor {
     uint32_t expert;       /* position in the owner's part of HpmoeLaunch.expert_order; unused for BLOCKS, CHUNKS */
     uint32_t peer_offset;  /* SENDS, SENDS_ONCE, ARRIVALS: the first peer is (rank + peer_offset) mod ranks */
     uint16_t core_first;   /* first core of its kind that shares this queue */
-    uint16_t core_count;   /* number of cores that share it */
+    uint16_t core_count;   /* number of cores that share this queue */
     uint32_t column_rows;  /* swizzle: an item has this many rows of columns / column_rows tiles; at least 1 */
     uint32_t more;         /* number of following phases that the core runs on each tile before the next tile */
     uint32_t chunk;        /* number of the entry's chunk */
@@ -187,7 +187,7 @@ struct HpmoeRouting {
     uint32_t gaps;          /* whether slots may be empty (id -1); if not, an id of -1 is a fault */
     uint32_t before;        /* number of phases before the route, whose `starts` the host makes */
     uint32_t ids_ready;     /* counter array with one counter, to which phases that write ids add */
-    uint32_t ids_per_token; /* amount that they add per token; zero if the ids are complete before the launch */
+    uint32_t ids_per_token; /* amount that these phases add per token; zero if the ids are complete before the launch */
     uint64_t kept;          /* GM HpmoeKeptHead and its lists: the kept route that this launch writes, or reads if */
                             /* is_kept; zero if it does neither */
     uint64_t placement;     /* GM HpmoePlacementHead and its lists; zero if each expert e lies at place e */
@@ -207,8 +207,8 @@ struct HpmoeRouting {
 
 /* Head of a placement, one line. A column is a place that holds an expert; columns are ordered by expert, then by place.
  * If there are empty places, one more column comes first; its counts are zero. Ranks exchange a count per column. Five
- * lists follow the head. Each has chunks * P + 1 words, where P is the number of places of all ranks, padded to a multiple
- * of 64 bytes:
+ * lists follow the head. Each has chunks * P + 1 words, where P is the number of places of all ranks, padded to a
+ * multiple of 64 bytes:
  * - by chunk and place (the places of rank 0 first): offset of the place's count in a row of counts, in bytes
  * - by column: the expert's number, times 4
  * - by column: the fraction of the expert's rows that the expert's earlier columns take, in 1/4096
@@ -231,7 +231,7 @@ struct HpmoePlacementHead {
  *   chunk, these are the slots of HpmoeLaunch.order */
 struct HpmoeKeptHead {
     uint32_t kept;   /* HPMOE_KEPT if a route is kept */
-    uint32_t launch; /* number of the launch that kept it, the same on all ranks; zero if the host kept it */
+    uint32_t launch; /* number of the launch that kept the route, the same on all ranks; zero if the host kept it */
     uint32_t ranks;
     uint32_t rank;
     uint32_t experts; /* logical experts of the group */
@@ -280,18 +280,18 @@ enum HpmoeState {
 
 struct HpmoeRecord {
     uint32_t state;    /* HpmoeState */
-    uint32_t phase;    /* phase of the tile that it runs or waits for; while making a route, the number of phases */
-    uint32_t group;    /* number of that tile's group: a local expert, a pair or a chunk */
+    uint32_t phase;    /* phase of the core's current tile; while the core makes a route, the number of phases */
+    uint32_t group;    /* number of the tile's group: a local expert, a pair or a chunk */
     uint32_t item;     /* number of the item in the group */
     uint32_t column;   /* number of the tile in the item */
-    uint32_t counter;  /* counter array that it waits for, or one of the words above */
+    uint32_t counter;  /* counter array that the core waits for, or one of the words above */
     uint32_t index;    /* number of the counter in that array */
     int32_t need;      /* value that the counter or word must reach */
     int32_t have;      /* value that the core read last */
     uint32_t tasks;    /* number of tiles that the core finished */
     uint32_t empty;    /* number of tiles without columns, or without rows (except tiles of EXPERTS) */
     uint32_t waits;    /* number of waits, including those whose counter was complete at the first look */
-    uint32_t entries;  /* number of entries of its queue with a tile for this core */
+    uint32_t entries;  /* number of entries of the core's queue with a tile for this core */
     uint32_t unrouted; /* number of launches without a route since the host made the record; vector cores only */
     uint32_t chunks;   /* number of chunks that the kernel chose; zero if it did not choose, or not yet */
     uint32_t reserved;
@@ -311,7 +311,7 @@ struct HpmoeStampHead {
 
 /* The time stamp of one tile. */
 struct HpmoeStamp {
-    uint64_t came;   /* when the core reached it */
+    uint64_t came;   /* when the core reached the tile */
     uint32_t waited; /* cycles that the core waited */
     uint32_t lasted; /* cycles from `came` until the core went on, including waits */
     uint32_t phase;  /* this and the next three fields: like HpmoeRecord */

@@ -5,7 +5,7 @@ use super::PairTurns;
 /// The numbers of an expert's row tiles of `height` rows, in the order in which the tiles become complete if all ranks send
 /// in [turns](PairTurns) of `turn` rows. `rows` has the number of rows that each rank sends to the expert.
 ///
-/// A tile is complete in the last turn that any of its rows is sent in. Among tiles that become complete in the same turn,
+/// A tile is complete in the last turn that any of its rows is sent in (exactly so if `turn` is a multiple of `height`). Among tiles that become complete in the same turn,
 /// the distance from rank `own` decides: tiles of rank `own` come first, then those of rank `own + 1`, and so on modulo
 /// the number of ranks. If several ranks send a tile's rows in its last turn, the farthest of these ranks counts.
 ///
