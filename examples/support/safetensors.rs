@@ -201,7 +201,7 @@ mod tests {
         assert_eq!(read("a", &[1, 2], "F32"), Ok(vec![0.0; 2]));
         assert_eq!(read("b", &[1, 2], "F32").unwrap_err(), "there is no tensor `b`");
         assert_eq!(read("a", &[2, 1], "F32").unwrap_err(), "`a` is [1, 2], but the other tensors need [2, 1]");
-        assert_eq!(read("a", &[1, 2], "I32").unwrap_err(), "`a` holds F32, and the layer takes I32");
+        assert_eq!(read("a", &[1, 2], "I32").unwrap_err(), "`a` holds F32, but the layer takes I32");
         assert_eq!(found.shape::<3>("a").unwrap_err(), "`a` has 2 dimensions instead of 3");
         let bytes = file(r#"{"a":{"dtype":"F32","shape":[3],"data_offsets":[0,8]}}"#, 8);
         let found = TensorFile::parse(&bytes).unwrap();
