@@ -2,7 +2,7 @@
 
 use super::options::{CommandLine, help, parse};
 use super::output::print;
-use hpmoe_runtime::Place;
+use hpmoe_runtime::{Place, end_npus};
 use std::process::ExitCode;
 
 /// The exit code of a command line that can't be read.
@@ -18,6 +18,10 @@ pub fn main<O: CommandLine>(run: impl FnOnce(&O) -> Result<bool, String>) -> Exi
             return ExitCode::from(USAGE);
         }
     };
+    // What ran on NPUs was dropped by `run`.
+    if let Err(error) = end_npus() {
+        eprintln!("warning: {error}");
+    }
     match done {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,

@@ -134,10 +134,12 @@ typedef struct aclrtPlaceHolderInfo {
 } aclrtPlaceHolderInfo;
 
 aclError aclInit(const char *configPath);
+aclError aclFinalizeReference(uint64_t *refCount);
 const char *aclGetRecentErrMsg(void);
 
 aclError aclrtGetDeviceCount(uint32_t *count);
 aclError aclrtSetDevice(int32_t deviceId);
+aclError aclrtResetDevice(int32_t deviceId);
 aclError aclrtGetDevice(int32_t *deviceId);
 const char *aclrtGetSocName(void);
 aclError aclrtGetDeviceInfo(uint32_t deviceId, aclrtDevAttr attr, int64_t *value);

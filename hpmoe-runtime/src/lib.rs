@@ -79,7 +79,7 @@ pub use backend::host::InjectedFault;
 #[doc(hidden)]
 pub use backend::host::StandardArithmetic;
 pub use backend::host::{HostStatistics, Resource};
-pub use backend::npu::{NpuError, ShmemError};
+pub use backend::npu::{NpuError, ShmemError, end_npus};
 pub use bootstrap::{Besides, Bootstrap, BootstrapError, Cancel, Joining, Place, Secret, Strangers, TcpBootstrap};
 pub use error::{ArgumentError, LaunchError};
 pub use group::{FixedLaunch, Group, Pending};

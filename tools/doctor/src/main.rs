@@ -24,12 +24,17 @@ mod words;
 
 use clap::Parser as _;
 use examination::Examination;
+use hpmoe_runtime::end_npus;
 use hpmoe_runtime::printable::printable_lines;
 use options::Options;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    match examine(&Options::parse()) {
+    let examined = examine(&Options::parse());
+    if let Err(error) = end_npus() {
+        eprintln!("warning: {}", printable_lines(&error.to_string()));
+    }
+    match examined {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(problem) => {

@@ -102,15 +102,48 @@ using namespace standin;
 // Tells hpmoe's runtime that this is the stand-in.
 extern "C" const char hpmoe_standin[] = "stand-in";
 
+// Whether this process runs on the operator simulator, whose runtime library is then preloaded.
+static bool simulated() {
+    const char *preloaded = std::getenv("LD_PRELOAD");
+    return preloaded != nullptr && std::strstr(preloaded, "libruntime_camodel.so") != nullptr;
+}
+
+// Logs what the process has not undone before it ends. CANN then frees the devices itself, but its simulator crashes.
+static void left() {
+    bool any = false;
+    for (int device = 0; device < DEVICES; ++device) {
+        if (const uint32_t sets = state().devices[device].sets) {
+            any = true;
+            ended("exit", ACL_SUCCESS, "device " + std::to_string(device) + " was set " + std::to_string(sets) +
+                                           " times more than it was reset");
+        }
+    }
+    if (state().initialized != 0) {
+        ended("exit", ACL_SUCCESS, "the library was not finalised");
+    }
+    if (any && simulated()) {
+        std::fprintf(stderr, "stand-in for CANN: a device was not reset as often as it was set, so the simulator crashes\n");
+        std::abort();
+    }
+}
+
 aclError aclInit(const char *) {
     std::lock_guard<std::mutex> lock(state().mutex);
-    if (state().initialized) {
+    if (state().initialized != 0) {
+        ++state().initialized;
         return ended("aclInit", ACL_ERROR_REPEAT_INITIALIZE, "it was called before");
+    }
+    // The driver's library of a machine without an NPU does nothing, so CANN's runtime library knows no chip.
+    const char *simulator = std::getenv("HPMOE_STANDIN_SIMULATOR");
+    if (simulator != nullptr && std::strcmp(simulator, "unloaded") == 0 && !simulated()) {
+        return ended("aclInit", INTERNAL, "there is no driver, and the simulator was not loaded");
     }
     if (broken() == UNKNOWN) {
         return ended("aclInit", PARAMETER, "HPMOE_STANDIN_BREAK names nothing that can be broken");
     }
-    state().initialized = true;
+    state().initialized = 1;
+    static const int registered = std::atexit(left);
+    (void)registered;
     std::fprintf(stderr, "stand-in for CANN: what runs here says nothing about an NPU, and its times mean nothing\n");
     return ended("aclInit", ACL_SUCCESS);
 }
@@ -141,13 +174,15 @@ aclError aclrtGetDeviceCount(uint32_t *count) {
 }
 
 aclError aclrtSetDevice(int32_t device) {
-    if (!state().initialized) {
+    if (state().initialized == 0) {
         return ended("aclrtSetDevice", NOT_INITIALIZED, "aclInit was not called");
     }
     if (device < 0 || static_cast<uint32_t>(device) >= visible()) {
         return ended("aclrtSetDevice", PARAMETER, "there is no device " + std::to_string(device));
     }
     current_device() = device;
+    std::lock_guard<std::mutex> lock(state().mutex);
+    ++state().devices[device].sets;
     return ended("aclrtSetDevice", ACL_SUCCESS);
 }
 
@@ -159,12 +194,51 @@ aclError aclrtGetDevice(int32_t *device) {
     return ended("aclrtGetDevice", ACL_SUCCESS);
 }
 
-// Leaves the state unchanged, because other parts of the process may still use it.
-aclError aclFinalize() { return ended("aclFinalize", state().initialized ? ACL_SUCCESS : NOT_INITIALIZED); }
+// Undoes all calls of aclInit. Everything else is left as it is, because other parts of the process may go on.
+aclError aclFinalize() {
+    std::lock_guard<std::mutex> lock(state().mutex);
+    if (state().initialized == 0) {
+        return ended("aclFinalize", REPEAT_FINALIZE, "aclInit was not called");
+    }
+    state().initialized = 0;
+    return ended("aclFinalize", ACL_SUCCESS);
+}
+
+// Undoes one call of aclInit.
+aclError aclFinalizeReference(uint64_t *left) {
+    std::lock_guard<std::mutex> lock(state().mutex);
+    if (state().initialized == 0) {
+        return ended("aclFinalizeReference", REPEAT_FINALIZE, "aclInit was not called");
+    }
+    --state().initialized;
+    if (left != nullptr) {
+        *left = state().initialized;
+    }
+    return ended("aclFinalizeReference", ACL_SUCCESS);
+}
+
+// Whether the device has streams, which must be destroyed before it is reset for the last time. With the lock held.
+static bool has_streams(int32_t device) {
+    for (const Stream *stream : state().streams) {
+        if (stream->device == device) {
+            return true;
+        }
+    }
+    return false;
+}
 
 aclError aclrtResetDevice(int32_t device) {
     if (device < 0 || static_cast<uint32_t>(device) >= visible()) {
         return ended("aclrtResetDevice", PARAMETER, "there is no device " + std::to_string(device));
+    }
+    std::lock_guard<std::mutex> lock(state().mutex);
+    uint32_t &sets = state().devices[device].sets;
+    if (sets == 0) {
+        return ended("aclrtResetDevice", BAD_HANDLE, "the device was reset as often as it was set");
+    }
+    --sets;
+    if (sets == 0 && has_streams(device)) {
+        return ended("aclrtResetDevice", ACL_SUCCESS, "but the device still has streams");
     }
     return ended("aclrtResetDevice", ACL_SUCCESS);
 }
@@ -181,7 +255,8 @@ aclError aclrtGetCurrentContext(aclrtContext *context) {
 aclError aclrtSetCurrentContext(aclrtContext context) {
     for (int device = 0; device < DEVICES; ++device) {
         if (context == &state().devices[device]) {
-            return aclrtSetDevice(device);
+            current_device() = device;
+            return ended("aclrtSetCurrentContext", ACL_SUCCESS);
         }
     }
     return ended("aclrtSetCurrentContext", BAD_HANDLE, "no such context");

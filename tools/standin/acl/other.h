@@ -29,7 +29,6 @@ aclError aclmdlRIExecuteAsync(aclmdlRI model, aclrtStream stream);
 aclError aclmdlRIDestroy(aclmdlRI model);
 
 aclError aclFinalize(void);
-aclError aclrtResetDevice(int32_t deviceId);
 aclError aclrtGetCurrentContext(aclrtContext *context);
 aclError aclrtSetCurrentContext(aclrtContext context);
 aclError aclrtGetMemInfo(int attr, size_t *free, size_t *total);

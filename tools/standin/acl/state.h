@@ -48,6 +48,8 @@ enum Error : int {
     STREAM_TIMEOUT = 507046,
     EVENT_TIMEOUT = 507047,
     NOT_INITIALIZED = 100001,
+    REPEAT_FINALIZE = 100037,
+    INTERNAL = 500000,
 };
 
 // Memory without addresses, which processes can share.
@@ -128,12 +130,13 @@ struct Stream {
 struct Device {
     uint32_t busy_cores = 0; // matrix cores, with two vector cores each
     std::set<int> peers;     // devices whose memory the device's kernels may access
+    uint32_t sets = 0;       // calls of SetDevice that no call of ResetDevice has undone
 };
 
 struct State {
     std::mutex mutex;
     std::condition_variable changed;
-    bool initialized = false;
+    uint64_t initialized = 0; // calls of aclInit that were not undone
     Device devices[DEVICES];
     std::map<std::byte *, Memory> memory;
     std::map<std::byte *, Pinned> pinned;

@@ -15,6 +15,10 @@ use tempfile::TempDir;
 const TOUCH: &str = "HPMOE_TEST_TOUCH";
 const SIGSEGV: i32 = 11;
 
+/// Set in the process that ends; the value says how.
+const LEAVE: &str = "HPMOE_TEST_LEAVE";
+const SIGABRT: i32 = 6;
+
 /// The initialised library, with device 0 set.
 struct Acl {
     library: Library,
@@ -269,6 +273,59 @@ fn touched(how: &str) -> Option<i32> {
     let status = command.output().unwrap().status;
     assert!(status.success() || status.signal().is_some(), "{status}");
     status.signal()
+}
+
+/// Ends with devices that were reset or not, if [`left`] has asked for it.
+#[test]
+fn one_end() {
+    let Ok(how) = std::env::var(LEAVE) else { return };
+    let acl = Acl::new();
+    assert_eq!(call!(acl, "aclrtSetDevice", 0 => i32), 0);
+    let resets = if how == "reset" { 2 } else { 1 };
+    (0..resets).for_each(|_| assert_eq!(call!(acl, "aclrtResetDevice", 0 => i32), 0));
+    if how == "reset" {
+        // Once too often.
+        assert_eq!(call!(acl, "aclrtResetDevice", 0 => i32), 107_017);
+        assert_eq!(call!(acl, "aclInit", null_mut() => *mut c_void), 100_002);
+        let mut count = 7_u64;
+        assert_eq!(call!(acl, "aclFinalizeReference", &raw mut count => *mut u64), 0);
+        assert_eq!(count, 1);
+        assert_eq!(call!(acl, "aclFinalizeReference", null_mut() => *mut u64), 0);
+        assert_eq!(call!(acl, "aclFinalizeReference", null_mut() => *mut u64), 100_037);
+        assert_eq!(call!(acl, "aclrtSetDevice", 0 => i32), 100_001);
+    }
+    // The library stays open until the process ends.
+    std::mem::forget(acl);
+}
+
+/// How a process ends that did so on the simulator or not, and what the log of its calls says at the end.
+fn left(how: &str, simulated: bool) -> (Option<i32>, String) {
+    let folder = tempfile::tempdir().unwrap();
+    Toolkit::new(folder.path()).install().unwrap();
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "one_end", "--nocapture"]).env(LEAVE, how);
+    let log = folder.path().join("log");
+    command.env("HPMOE_STANDIN_LOG", &log).env("LD_LIBRARY_PATH", folder.path().join("lib64"));
+    if simulated {
+        command.env("LD_PRELOAD", folder.path().join("tools/simulator/Ascend910B1/lib/libruntime_camodel.so"));
+    }
+    let output = command.output().unwrap();
+    let status = output.status;
+    assert!(status.success() || status.signal().is_some(), "{}", String::from_utf8_lossy(&output.stderr));
+    let log = std::fs::read_to_string(&log).unwrap();
+    let ends: Vec<&str> = log.lines().filter(|line| line.starts_with("exit ")).collect();
+    (status.signal(), ends.join("\n"))
+}
+
+#[test]
+fn a_process_that_leaves_a_device_set_crashes_on_the_simulator() {
+    for simulated in [false, true] {
+        assert_eq!(left("reset", simulated), (None, String::new()));
+        let (signal, log) = left("set", simulated);
+        assert_eq!(signal, simulated.then_some(SIGABRT));
+        assert!(log.contains("device 0 was set 1 times more than it was reset"), "{log}");
+        assert!(log.contains("the library was not finalised"), "{log}");
+    }
 }
 
 #[test]

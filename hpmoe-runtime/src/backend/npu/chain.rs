@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::NpuError;
 use super::acl::{Acl, Handle};
+use super::on_device::OnDevice;
 
 /// The events that order the launches on one NPU: each launch waits for the end of the previous one.
 pub(super) struct Chain {
@@ -21,6 +22,29 @@ pub(super) struct Chain {
     launched: AtomicBool,
 }
 
+static CHAINS: Mutex<Vec<(i32, Arc<Chain>)>> = Mutex::new(Vec::new());
+
+/// Ends the use of NPUs: resets those that this process has opened, and finalises CANN's runtime library.
+///
+/// Call it at the end of a program that has run kernels on NPUs, after all groups have been dropped, and while no other thread opens NPUs. CANN
+/// recommends this; on CANN's operator simulator, a process that ends without it crashes. The function undoes only what hpmoe has done, so other
+/// libraries in the process can go on. NPUs can be opened again afterwards.
+///
+/// The function does nothing if no NPU was opened, or if NPUs or their memory are still in use.
+///
+/// # Errors
+///
+/// If a call of CANN fails. The other calls are still made.
+pub fn end_npus() -> Result<(), NpuError> {
+    let Some(acl) = Acl::opened().filter(|acl| !acl.is_in_use()) else { return Ok(()) };
+    let chains = std::mem::take(&mut *CHAINS.lock().unwrap_or_else(PoisonError::into_inner));
+    let mut ended = Ok(());
+    for (device, chain) in chains {
+        ended = ended.and(chain.destroy(device));
+    }
+    ended.and(acl.finalize())
+}
+
 /// Returns a lock that the caller holds while it enqueues launches on the streams of their NPUs.
 pub(crate) fn take_turn() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
@@ -28,9 +52,8 @@ pub(crate) fn take_turn() -> MutexGuard<'static, ()> {
 }
 
 impl Chain {
-    /// The chain of device `device`, which this thread has set. It lives as long as the process.
+    /// The chain of device `device`, which this thread has set. It lives until [`end_npus`].
     pub(super) fn of(acl: &'static Acl, device: i32) -> Result<Arc<Self>, NpuError> {
-        static CHAINS: Mutex<Vec<(i32, Arc<Chain>)>> = Mutex::new(Vec::new());
         let mut chains = CHAINS.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, chain)) = chains.iter().find(|(known, _)| *known == device) {
             return Ok(Arc::clone(chain));
@@ -39,6 +62,12 @@ impl Chain {
         let chain = Arc::new(Self { acl, last, before, launched: AtomicBool::new(false) });
         chains.push((device, Arc::clone(&chain)));
         Ok(chain)
+    }
+
+    /// Destroys the events, which belong to device `device`.
+    fn destroy(&self, device: i32) -> Result<(), NpuError> {
+        let _here = OnDevice::new(self.acl, device)?;
+        self.acl.destroy_event(self.last).and(self.acl.destroy_event(self.before))
     }
 
     /// Orders later work on `stream` after the work already enqueued on `other`.

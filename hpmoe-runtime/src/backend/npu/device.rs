@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::NpuError;
 use super::acl::{
     ACL_DEV_ATTR_CUBE_CORE_NUM, ACL_DEV_ATTR_IS_VIRTUAL, ACL_DEV_ATTR_SUPER_POD_ID, ACL_DEV_ATTR_VECTOR_CORE_NUM, Acl,
-    Handle,
+    Handle, InUse,
 };
 use super::chain::Chain;
 use super::on_device::OnDevice;
@@ -22,13 +22,14 @@ pub struct Device {
     pub(super) stream: Handle,
     /// The order of launches on the NPU.
     pub(super) chain: Arc<Chain>,
+    _in_use: InUse,
 }
 
 impl Device {
     pub(super) fn new(acl: &'static Acl, number: i32) -> Result<Self, NpuError> {
         let _here = OnDevice::new(acl, number)?;
         let chain = Chain::of(acl, number)?;
-        Ok(Self { acl, number, stream: acl.create_stream()?, chain })
+        Ok(Self { acl, number, stream: acl.create_stream()?, chain, _in_use: InUse::new(acl) })
     }
 
     /// Makes this the current device of the thread, until the result is dropped.

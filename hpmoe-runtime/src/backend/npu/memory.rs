@@ -6,7 +6,7 @@ use std::sync::Arc;
 use hpmoe_kernels::Rank;
 
 use super::NpuError;
-use super::acl::{ACL_MEMCPY_DEVICE_TO_HOST, ACL_MEMCPY_HOST_TO_DEVICE, Acl, FabricName, Handle};
+use super::acl::{ACL_MEMCPY_DEVICE_TO_HOST, ACL_MEMCPY_HOST_TO_DEVICE, Acl, FabricName, Handle, InUse};
 use super::device::Device;
 use super::on_device::OnDevice;
 use super::shmem::Heap;
@@ -21,6 +21,7 @@ pub struct DeviceMemory {
     address: u64,
     bytes: usize,
     owner: Owner,
+    _in_use: InUse,
 }
 
 /// The owner of memory, which decides how it is freed.
@@ -48,7 +49,15 @@ impl DeviceMemory {
         let _here = device.here()?;
         let bytes = bytes.max(1).next_multiple_of(LINE);
         let address = device.acl.allocate(bytes)?;
-        Self { acl: device.acl, device: device.number(), address, bytes, owner: Owner::Allocated }.on_a_line()
+        Self {
+            acl: device.acl,
+            device: device.number(),
+            address,
+            bytes,
+            owner: Owner::Allocated,
+            _in_use: InUse::new(device.acl),
+        }
+        .on_a_line()
     }
 
     fn on_a_line(self) -> Result<Self, NpuError> {
@@ -91,15 +100,30 @@ impl DeviceMemory {
         poisoned: usize,
         heap: Arc<Heap>,
     ) -> Result<Self, NpuError> {
-        let memory =
-            Self { acl: device.acl, device: device.number(), address, bytes, owner: Owner::Lent(heap) }.on_a_line()?;
+        let memory = Self {
+            acl: device.acl,
+            device: device.number(),
+            address,
+            bytes,
+            owner: Owner::Lent(heap),
+            _in_use: InUse::new(device.acl),
+        }
+        .on_a_line()?;
         memory.poison(poisoned)?;
         Ok(memory)
     }
 
     /// Wraps memory of another process, which kernels of this NPU write.
     pub(super) fn of_peer(device: &Device, address: u64, bytes: usize) -> Result<Self, NpuError> {
-        Self { acl: device.acl, device: device.number(), address, bytes, owner: Owner::Peer }.on_a_line()
+        Self {
+            acl: device.acl,
+            device: device.number(),
+            address,
+            bytes,
+            owner: Owner::Peer,
+            _in_use: InUse::new(device.acl),
+        }
+        .on_a_line()
     }
 
     /// Maps physical memory at new addresses of this process.
@@ -114,9 +138,15 @@ impl DeviceMemory {
             }
         });
         match mapped {
-            Ok(address) => {
-                Self { acl, device: device.number(), address, bytes, owner: Owner::Mapped(physical) }.on_a_line()
+            Ok(address) => Self {
+                acl,
+                device: device.number(),
+                address,
+                bytes,
+                owner: Owner::Mapped(physical),
+                _in_use: InUse::new(acl),
             }
+            .on_a_line(),
             Err(error) => {
                 let _ = acl.free_physical(physical);
                 Err(error)

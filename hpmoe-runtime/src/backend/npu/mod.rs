@@ -18,6 +18,7 @@ mod sharing;
 mod shmem;
 mod symmetric;
 
+pub use chain::end_npus;
 pub(crate) use chain::take_turn;
 pub use device::Device;
 pub use error::NpuError;

@@ -2,7 +2,7 @@
 #![expect(unsafe_code, reason = "the launch of a kernel")]
 
 use super::NpuError;
-use super::acl::{Acl, Handle};
+use super::acl::{Acl, Handle, InUse};
 use super::device::Device;
 
 /// The library's number for the type of a kernel with both kinds of core.
@@ -13,6 +13,7 @@ pub struct Program {
     acl: &'static Acl,
     object: Handle,
     function: Handle,
+    _in_use: InUse,
 }
 
 /// The parameters of a kernel start.
@@ -37,7 +38,7 @@ impl Program {
         let _here = device.here()?;
         let object = device.acl.load(object)?;
         // From here on, an error unloads it.
-        let mut program = Self { acl: device.acl, object, function: object };
+        let mut program = Self { acl: device.acl, object, function: object, _in_use: InUse::new(device.acl) };
         program.function = device.acl.function(object, symbol)?;
         let found = device.acl.kernel_type(program.function)?;
         if found != BOTH_KINDS {

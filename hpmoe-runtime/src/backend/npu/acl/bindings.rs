@@ -291,9 +291,11 @@ pub struct AclCalls {
     pub aclInit: unsafe extern "C" fn(
         configPath: *const ::core::ffi::c_char,
     ) -> aclError,
+    pub aclFinalizeReference: unsafe extern "C" fn(refCount: *mut u64) -> aclError,
     pub aclGetRecentErrMsg: unsafe extern "C" fn() -> *const ::core::ffi::c_char,
     pub aclrtGetDeviceCount: unsafe extern "C" fn(count: *mut u32) -> aclError,
     pub aclrtSetDevice: unsafe extern "C" fn(deviceId: i32) -> aclError,
+    pub aclrtResetDevice: unsafe extern "C" fn(deviceId: i32) -> aclError,
     pub aclrtGetDevice: unsafe extern "C" fn(deviceId: *mut i32) -> aclError,
     pub aclrtGetSocName: unsafe extern "C" fn() -> *const ::core::ffi::c_char,
     pub aclrtGetDeviceInfo: unsafe extern "C" fn(
@@ -457,11 +459,15 @@ impl AclCalls {
     {
         let __library = library.into();
         let aclInit = unsafe { __library.get(b"aclInit\0") }.map(|sym| *sym)?;
+        let aclFinalizeReference = unsafe { __library.get(b"aclFinalizeReference\0") }
+            .map(|sym| *sym)?;
         let aclGetRecentErrMsg = unsafe { __library.get(b"aclGetRecentErrMsg\0") }
             .map(|sym| *sym)?;
         let aclrtGetDeviceCount = unsafe { __library.get(b"aclrtGetDeviceCount\0") }
             .map(|sym| *sym)?;
         let aclrtSetDevice = unsafe { __library.get(b"aclrtSetDevice\0") }
+            .map(|sym| *sym)?;
+        let aclrtResetDevice = unsafe { __library.get(b"aclrtResetDevice\0") }
             .map(|sym| *sym)?;
         let aclrtGetDevice = unsafe { __library.get(b"aclrtGetDevice\0") }
             .map(|sym| *sym)?;
@@ -559,9 +565,11 @@ impl AclCalls {
         Ok(AclCalls {
             __library,
             aclInit,
+            aclFinalizeReference,
             aclGetRecentErrMsg,
             aclrtGetDeviceCount,
             aclrtSetDevice,
+            aclrtResetDevice,
             aclrtGetDevice,
             aclrtGetSocName,
             aclrtGetDeviceInfo,
@@ -602,6 +610,9 @@ impl AclCalls {
     pub unsafe fn aclInit(&self, configPath: *const ::core::ffi::c_char) -> aclError {
         unsafe { (self.aclInit)(configPath) }
     }
+    pub unsafe fn aclFinalizeReference(&self, refCount: *mut u64) -> aclError {
+        unsafe { (self.aclFinalizeReference)(refCount) }
+    }
     pub unsafe fn aclGetRecentErrMsg(&self) -> *const ::core::ffi::c_char {
         unsafe { (self.aclGetRecentErrMsg)() }
     }
@@ -610,6 +621,9 @@ impl AclCalls {
     }
     pub unsafe fn aclrtSetDevice(&self, deviceId: i32) -> aclError {
         unsafe { (self.aclrtSetDevice)(deviceId) }
+    }
+    pub unsafe fn aclrtResetDevice(&self, deviceId: i32) -> aclError {
+        unsafe { (self.aclrtResetDevice)(deviceId) }
     }
     pub unsafe fn aclrtGetDevice(&self, deviceId: *mut i32) -> aclError {
         unsafe { (self.aclrtGetDevice)(deviceId) }

@@ -9,6 +9,7 @@ use hpmoe_kernels::printable::{printable, printable_path};
 use libloading::Library;
 
 use super::bindings::AclCalls;
+use super::ending::ToUndo;
 use super::{Acl, NpuError};
 
 /// The library's file name, and its name in older versions of CANN.
@@ -17,17 +18,20 @@ const NAMES: [&str; 2] = ["libacl_rt.so", "libascendcl.so"];
 /// A symbol that only the library of `hpmoe-standin` has, not that of CANN.
 const STAND_IN: &[u8] = b"hpmoe_standin";
 
+static OPENED: OnceLock<Result<Acl, NpuError>> = OnceLock::new();
+
 impl Acl {
-    /// CANN's runtime library, opened and initialised once per process. It is never closed, because others may use it
+    /// CANN's runtime library, opened once per process and initialised. It is never closed, because others may use it
     /// too.
     pub(in super::super) fn get() -> Result<&'static Self, NpuError> {
-        static OPENED: OnceLock<Result<Acl, NpuError>> = OnceLock::new();
-        let opened = OPENED.get_or_init(|| {
-            let acl = open()?;
-            acl.initialize()?;
-            Ok(acl)
-        });
-        opened.as_ref().map_err(Clone::clone)
+        let acl = OPENED.get_or_init(open).as_ref().map_err(Clone::clone)?;
+        acl.initialize_once()?;
+        Ok(acl)
+    }
+
+    /// The library, if it was opened.
+    pub(in super::super) fn opened() -> Option<&'static Self> {
+        OPENED.get()?.as_ref().ok()
     }
 }
 
@@ -53,7 +57,7 @@ fn open() -> Result<Acl, NpuError> {
                     library: printable_path(path),
                     cause: reason(&error),
                 };
-                return calls.map(|calls| Acl { calls, stand_in }).map_err(missing);
+                return calls.map(|calls| Acl { calls, stand_in, to_undo: ToUndo::default() }).map_err(missing);
             }
             Err(error) if cause.is_empty() || path.is_file() => cause = reason(&error),
             Err(_) => {}

@@ -15,6 +15,7 @@
 )]
 #[rustfmt::skip]
 mod bindings;
+mod ending;
 mod library;
 mod shared;
 mod stream;
@@ -25,10 +26,12 @@ pub(super) use bindings::{
     ACL_MEMCPY_DEVICE_TO_HOST, ACL_MEMCPY_HOST_TO_DEVICE,
 };
 
+pub(super) use ending::InUse;
 pub(super) use library::reason;
 pub(super) use shared::FabricName;
 
 use bindings::*;
+use ending::ToUndo;
 use std::ffi::{CStr, CString, c_int, c_void};
 use std::ptr::{null_mut, with_exposed_provenance, with_exposed_provenance_mut};
 
@@ -44,6 +47,7 @@ pub(super) struct Acl {
     calls: AclCalls,
     /// Whether the library is that of `hpmoe-standin`.
     stand_in: bool,
+    to_undo: ToUndo,
 }
 
 /// A stream, an event, a loaded object or a function of an object: an address that only the library interprets.
@@ -95,11 +99,6 @@ impl Acl {
         // SAFETY: a place for the result.
         self.check("aclrtGetDeviceCount", unsafe { self.calls.aclrtGetDeviceCount(&raw mut count) })?;
         Ok(count)
-    }
-
-    pub(super) fn set_device(&self, device: i32) -> Result<(), NpuError> {
-        // SAFETY: takes a number.
-        self.check("aclrtSetDevice", unsafe { self.calls.aclrtSetDevice(device) })
     }
 
     /// The device that this thread has set; `None` if it has set none.

@@ -9,6 +9,7 @@ use std::time::Duration;
 use super::bindings::ShmemCalls;
 use super::error::{ShmemError, check};
 use super::heap::Heap;
+use crate::backend::npu::acl::InUse;
 use crate::backend::npu::device::Device;
 use crate::backend::npu::on_device::OnDevice;
 
@@ -50,5 +51,9 @@ pub(super) fn end(calls: &'static ShmemCalls, npu: &Device, heap: &Heap) -> Resu
     };
     let thread = thread::Builder::new().name("end of SHMEM".to_owned()).spawn(end);
     thread.map_err(|_| late.clone())?;
-    told.recv_timeout(PATIENCE).unwrap_or(Err(late))
+    told.recv_timeout(PATIENCE).unwrap_or_else(|_| {
+        // CANN's runtime library must not end before that call has.
+        std::mem::forget(InUse::new(acl));
+        Err(late)
+    })
 }
