@@ -76,6 +76,8 @@ fn every_step_is_told_in_one_file() {
         assert!(kernel[of][what].as_u64().unwrap() > 0, "{kernel:#}");
     }
     run.expect("simulate probes", "ok", "Ascend910B1: 11 hold");
+    let libraries = serde_json::json!({ "runtime_of_simulator": true, "preloaded_by_doctor": false });
+    assert_eq!(run.step("simulate probes")["detail"]["libraries"], libraries);
     let probes = run.step("simulate probes")["detail"]["probes"].as_array().unwrap();
     assert!(probes.iter().any(|probe| probe["probe"] == "stuck" && probe["answer"] == "not run"));
     // This is not a checkout that the layer can be built in.
@@ -147,6 +149,46 @@ fn simulators_that_are_named_by_architecture_are_used() {
     fs::write(&moved, text).unwrap();
     let run = run(folder.path(), toolkit.folder(), &["--layer", "/bin/true"], &[("PATH", "/usr/bin:/bin")]);
     run.expect("simulate probes", "ok", "dav_2201: 11 hold");
+}
+
+#[test]
+fn the_simulators_libraries_are_preloaded_if_the_program_ran_without_them() {
+    let unloaded = ("HPMOE_STANDIN_SIMULATOR", "unloaded");
+    let run = with(|toolkit| toolkit, &["--layer", "/bin/true"], &[unloaded]);
+    run.expect("simulate probes", "ok", "Ascend910B1: 11 hold");
+    let libraries = serde_json::json!({ "runtime_of_simulator": true, "preloaded_by_doctor": true });
+    assert_eq!(run.step("simulate probes")["detail"]["libraries"], libraries);
+
+    let folder = tempfile::tempdir().unwrap();
+    let toolkit = Toolkit::new(folder.path().join("cann"));
+    toolkit.install().unwrap();
+    fs::remove_file(toolkit.folder().join("tools/simulator/Ascend910B1/lib/libnpu_drv_camodel.so")).unwrap();
+    let run = self::run(folder.path(), toolkit.folder(), &["--layer", "/bin/true"], &[unloaded]);
+    run.expect("simulate probes", "failed", "the program ran without the simulator's libruntime_camodel.so");
+    let probes = run.step("simulate probes")["detail"]["probes"].to_string();
+    assert!(probes.contains("aclInit failed with error 500000"), "{probes}");
+}
+
+/// CANN's simulator crashes if a process ends without resetting its device, and so does the stand-in.
+#[test]
+fn the_doctor_resets_the_device_before_it_ends() {
+    let folder = tempfile::tempdir().unwrap();
+    let toolkit = Toolkit::new(folder.path().join("cann"));
+    toolkit.install().unwrap();
+    let calls = folder.path().join("calls.txt");
+    let log = ("HPMOE_STANDIN_LOG", calls.to_str().unwrap());
+    let run = run(folder.path(), toolkit.folder(), &["--layer", "/bin/true"], &[log]);
+    run.expect("simulate probes", "ok", "11 hold");
+    let said = fs::read_to_string(folder.path().join("objects/no-npu/probes/log")).unwrap();
+    assert!(!said.contains("Running task failed"), "{said}");
+    let calls = fs::read_to_string(&calls).unwrap();
+    let count = |call: &str| calls.lines().filter(|line| line.starts_with(call)).count();
+    assert!(count("aclrtSetDevice ") > 0 && count("aclrtSetDevice ") == count("aclrtResetDevice "), "{calls}");
+    assert_eq!((count("aclFinalizeReference "), count("exit ")), (1, 0), "{calls}");
+    // Events and streams are destroyed before the first reset.
+    let reset = calls.find("aclrtResetDevice ").unwrap();
+    assert!(calls[..reset].contains("aclrtDestroyStream ") && !calls[reset..].contains("aclrtDestroy"), "{calls}");
+    assert!(!calls.contains("still has streams"), "{calls}");
 }
 
 #[test]

@@ -25,6 +25,8 @@ const PROGRAMS: [(&str, &str); 3] = [
 ];
 /// Chips of the operator simulator.
 const SIMULATORS: [&str; 2] = ["Ascend310P3", "Ascend910B1"];
+/// Its runtime library and its driver, which do nothing here.
+const SIMULATOR_LIBRARIES: [&str; 2] = ["libruntime_camodel.so", "libnpu_drv_camodel.so"];
 
 /// The libraries that the stand-in implements.
 const LIBRARIES: [&str; 3] = ["libacl_rt.so", "libascendcl.so", "libshmem.so"];
@@ -131,7 +133,9 @@ impl Toolkit {
         for chip in SIMULATORS {
             let folder = self.folder.join(format!("tools/simulator/{chip}/lib"));
             fs::create_dir_all(&folder)?;
-            fs::copy(concat!(env!("OUT_DIR"), "/libother.so"), folder.join("libruntime_camodel.so"))?;
+            for library in SIMULATOR_LIBRARIES {
+                fs::copy(concat!(env!("OUT_DIR"), "/libother.so"), folder.join(library))?;
+            }
         }
         for other in OTHER_LIBRARIES {
             fs::copy(concat!(env!("OUT_DIR"), "/libother.so"), libraries.join(other))?;

@@ -2,7 +2,7 @@
 //! simulate`.
 
 use super::machine::{Machine, absolute, for_toolkit};
-use super::simulator::{LONGEST_WAIT, Simulated, Simulator, collected};
+use super::simulator::{LONGEST_WAIT, Libraries, Simulated, Simulator, collected};
 use super::step::{Add, Ran, Status, Step, run};
 use hpmoe_runtime::prelude::bf16;
 use hpmoe_runtime::printable::printable_path;
@@ -90,22 +90,22 @@ fn simulate(machine: &Machine<'_>, simulator: &Simulator, program: &Path, trace:
     if let Err(error) = fs::write(&data, layer()) {
         return Step::skipped(RUN, format!("can't write `{}`: {error}", printable_path(&data)));
     }
-    let _ = fs::remove_file(trace);
     let mut arguments: Vec<OsString> =
         ["--device", "npu", "--ranks", "1", "--json", "--time-limit", LONGEST_WAIT, "--data"]
             .map(OsString::from)
             .into();
     arguments.extend([data.into(), "--trace".into(), trace.into(), "--out".into(), machine.folder.join("out").into()]);
     let folder = machine.folder.join("moe_ffn");
-    let simulated = Simulated { program, arguments, folder, minutes: machine.options.minutes };
+    let simulated =
+        Simulated { program, arguments, folder, result: trace.to_owned(), minutes: machine.options.minutes };
     match simulator.run(&simulated) {
         Err(problem) => Step::skipped(RUN, problem),
-        Ok(ran) => told(&ran, collected(&simulated)),
+        Ok((ran, libraries)) => told(&ran, libraries, collected(&simulated)),
     }
 }
 
 /// The outcome of the launch, which a line of JSON in the output states.
-fn told(ran: &Ran, cycles: Result<Value, String>) -> Step {
+fn told(ran: &Ran, libraries: Libraries, cycles: Result<Value, String>) -> Step {
     let found = ran.text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let launch = found.into_iter().find(|value| value.get("bitwise_equal").is_some());
     let error = launch.as_ref().and_then(|launch| launch["relative_l2"].as_f64());
@@ -125,7 +125,8 @@ fn told(ran: &Ran, cycles: Result<Value, String>) -> Step {
         Ok(cycles) => (cycles, String::new()),
         Err(lacking) => (Value::Null, format!("; {lacking}")),
     };
-    let detail = json!({ "launch": launch, "cores": cycles });
+    let detail = json!({ "launch": launch, "libraries": libraries.json(), "cores": cycles });
+    let lacking = lacking + libraries.said();
     Step { name: RUN.to_owned(), status, seconds: ran.seconds, said: format!("{bits}{lacking}"), detail }
 }
 

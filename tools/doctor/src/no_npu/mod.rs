@@ -155,14 +155,13 @@ fn toolkit_step(logs: &Path, toolkit: &Result<InstalledToolkit, String>) -> (Ste
 /// Runs the probes that need only one NPU on the simulator.
 fn probes(machine: &Machine<'_>, simulator: &Simulator) -> Step {
     let answers = machine.folder.join("answers.jsonl");
-    let _ = fs::remove_file(&answers);
     let mut arguments: Vec<OsString> =
         ["--skip", TOO_LONG, "--tries", "2", "--limit", LONGEST_WAIT, "--matrix-cores"].map(OsString::from).into();
     arguments.extend([machine.cores.to_string().into(), "--objects".into(), machine.objects.clone().into()]);
     arguments.extend(["--answers".into(), answers.clone().into()]);
     let (program, folder) = (machine.program.as_path(), machine.folder.join("probes"));
-    let simulated = Simulated { program, arguments, folder, minutes: machine.options.minutes };
-    let ran = match simulator.run(&simulated) {
+    let simulated = Simulated { program, arguments, folder, result: answers.clone(), minutes: machine.options.minutes };
+    let (ran, libraries) = match simulator.run(&simulated) {
         Ok(ran) => ran,
         Err(problem) => return Step::skipped(PROBES, problem),
     };
@@ -182,8 +181,8 @@ fn probes(machine: &Machine<'_>, simulator: &Simulator) -> Step {
         if complete { String::new() } else { format!("; not all have an answer: {}: {}", ran.end, ran.last().trim()) };
     let failing =
         if fails.is_empty() { String::new() } else { format!(", {} fail: {}", fails.len(), fails.join(", ")) };
-    let said = format!("{}: {} hold{failing}{end}", simulator.chip, holds.len());
-    let detail = json!({ "chip": simulator.chip, "matrix_cores": machine.cores, "probes": found });
+    let said = format!("{}: {} hold{failing}{end}{}", simulator.chip, holds.len(), libraries.said());
+    let detail = json!({ "chip": simulator.chip, "matrix_cores": machine.cores, "libraries": libraries.json(), "probes": found });
     Step { name: PROBES.to_owned(), status, seconds: ran.seconds, said, detail }
 }
 

@@ -2,7 +2,7 @@
 //! their pages.
 
 use super::machine::for_toolkit;
-use super::step::{Ran, run};
+use super::step::{Ran, descendants, run_and_look};
 use hpmoe_runtime::printable::printable_path;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -32,6 +32,11 @@ const PROGRAMS: [&str; 2] = ["bin", "tools/profiler/bin"];
 /// Maximum length of the path of `--output` in bytes.
 const LONGEST_OUTPUT: usize = 200;
 
+/// The simulator's runtime library.
+const RUNTIME: &str = "libruntime_camodel.so";
+/// The simulator's driver library.
+const SIMULATED_DRIVER: &str = "libnpu_drv_camodel.so";
+
 /// The driver's library. Before CANN 9.2, `msprof` can't be loaded without it.
 const DRIVER: &str = "libascend_hal.so";
 
@@ -50,12 +55,58 @@ pub(super) struct Simulator {
     libraries: PathBuf,
 }
 
+/// Libraries that were seen in the memory of the simulated program.
+#[derive(Clone, Copy)]
+pub(super) struct Libraries {
+    /// Whether the program itself was seen.
+    started: bool,
+    /// Whether it had the simulator's runtime library at any time.
+    runtime: bool,
+    /// Whether it was the second attempt, with preloaded libraries.
+    preloaded: bool,
+}
+
+impl Libraries {
+    /// Looks for the program among the processes that `msprof` has started. `msprof` itself opens the simulator's runtime library, too.
+    fn look(&mut self, msprof: u32, program: &Path) {
+        if self.runtime {
+            return;
+        }
+        for process in descendants(msprof) {
+            let folder = Path::new("/proc").join(process.to_string());
+            if fs::read_link(folder.join("exe")).is_ok_and(|path| path == program) {
+                self.started = true;
+                let maps = fs::read_to_string(folder.join("maps")).unwrap_or_default();
+                self.runtime |= maps.lines().any(|line| line.ends_with(RUNTIME));
+            }
+        }
+    }
+
+    /// Whether the simulator's runtime library was used: yes, no, or not known because the program was not seen.
+    pub(super) fn json(self) -> Value {
+        let runtime = self.started.then_some(self.runtime);
+        json!({ "runtime_of_simulator": runtime, "preloaded_by_doctor": self.preloaded })
+    }
+
+    /// The sentence that the step adds if the program ran without the simulator.
+    pub(super) fn said(self) -> &'static str {
+        match self.started && !self.runtime {
+            true => {
+                "; the program ran without the simulator's libruntime_camodel.so, so calls of CANN fail (docs/npu.md)"
+            }
+            false => "",
+        }
+    }
+}
+
 /// A program to simulate.
 pub(super) struct Simulated<'a> {
     pub(super) program: &'a Path,
     pub(super) arguments: Vec<OsString>,
     /// The folder for the simulator's files, which is created.
     pub(super) folder: PathBuf,
+    /// The file that the program writes or appends to, which is removed first.
+    pub(super) result: PathBuf,
     pub(super) minutes: u32,
 }
 
@@ -92,16 +143,36 @@ impl Simulator {
     }
 
     /// Simulates a program whose results are written to its own files, because the simulator's exit status says nothing about the program.
-    pub(super) fn run(&self, simulated: &Simulated<'_>) -> Result<Ran, String> {
-        simulated.check_paths()?;
-        let command = self.command(simulated);
-        let command =
-            command.map_err(|error| format!("can't write to `{}`: {error}", printable_path(&simulated.folder)))?;
-        let limit = Duration::from_secs(u64::from(simulated.minutes) * 60) + AFTER;
-        Ok(run(command, limit, &simulated.folder.join("log")))
+    ///
+    /// If `msprof` has started the program without the simulator's runtime library, simulates it once more, with the simulator's libraries
+    /// preloaded as the guide of its samples preloads them.
+    pub(super) fn run(&self, simulated: &Simulated<'_>) -> Result<(Ran, Libraries), String> {
+        let attempt = |preloaded: bool| {
+            let _ = fs::remove_file(&simulated.result);
+            simulated.check_paths()?;
+            let command = self.command(simulated, preloaded);
+            let command =
+                command.map_err(|error| format!("can't write to `{}`: {error}", printable_path(&simulated.folder)))?;
+            let limit = Duration::from_secs(u64::from(simulated.minutes) * 60) + AFTER;
+            let program = fs::canonicalize(simulated.program).unwrap_or_else(|_| simulated.program.to_owned());
+            let mut libraries = Libraries { started: false, runtime: false, preloaded };
+            let mut look = |msprof| libraries.look(msprof, &program);
+            let ran = run_and_look(command, limit, &simulated.folder.join("log"), &mut look);
+            Ok((ran, libraries))
+        };
+        let (ran, libraries) = attempt(false)?;
+        match libraries.started && !libraries.runtime && self.preloads().iter().all(|library| library.is_file()) {
+            true => attempt(true),
+            false => Ok((ran, libraries)),
+        }
     }
 
-    fn command(&self, simulated: &Simulated<'_>) -> io::Result<Command> {
+    /// The libraries that take the place of CANN's if a program is started by hand.
+    fn preloads(&self) -> [PathBuf; 2] {
+        [RUNTIME, SIMULATED_DRIVER].map(|name| self.libraries.join(name))
+    }
+
+    fn command(&self, simulated: &Simulated<'_>, preloaded: bool) -> io::Result<Command> {
         // No other user may write to it, or to the folder that it is in.
         let _ = fs::remove_dir_all(&simulated.folder);
         let folder = |name: &str| -> io::Result<PathBuf> {
@@ -111,7 +182,7 @@ impl Simulator {
         };
         let (output, links) = (folder("output")?, folder("links")?);
         // For a program that was not linked with the simulator.
-        symlink(self.libraries.join("libruntime_camodel.so"), links.join("libruntime.so"))?;
+        symlink(self.libraries.join(RUNTIME), links.join("libruntime.so"))?;
         let mut command = Command::new(&self.msprof);
         for_toolkit(&mut command, &self.toolkit);
         command.args(["op", "simulator"]);
@@ -121,6 +192,10 @@ impl Simulator {
         command.arg(format!("--timeout={}", simulated.minutes));
         command.arg(prefixed("--output=", &output)).arg(simulated.program).args(&simulated.arguments);
         command.env("LD_LIBRARY_PATH", env::join_paths(self.search(links)).map_err(io::Error::other)?);
+        if preloaded {
+            // `msprof` adds its own libraries to these.
+            command.env("LD_PRELOAD", env::join_paths(self.preloads()).map_err(io::Error::other)?);
+        }
         // It knows device 0, and fails if other devices are made visible.
         command.env_remove("ASCEND_RT_VISIBLE_DEVICES");
         Ok(command)

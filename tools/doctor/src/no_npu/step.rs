@@ -84,14 +84,19 @@ impl Ran {
 }
 
 /// Runs a program for at most `limit`. Its output is written to a file, which is kept.
-pub(super) fn run(mut command: Command, limit: Duration, log: &Path) -> Ran {
+pub(super) fn run(command: Command, limit: Duration, log: &Path) -> Ran {
+    run_and_look(command, limit, log, &mut |_| {})
+}
+
+/// Like [`run`], and calls `look` with the number of the process again and again while the process runs.
+pub(super) fn run_and_look(mut command: Command, limit: Duration, log: &Path, look: &mut dyn FnMut(u32)) -> Ran {
     let start = Instant::now();
     let shown = format!("`{}`", printable_path(Path::new(command.get_program())));
     let started = File::create(log).and_then(|file| {
         command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file);
         command.spawn()
     });
-    let (status, end) = match started.and_then(|mut child| wait(&mut child, start + limit)) {
+    let (status, end) = match started.and_then(|mut child| wait(&mut child, start + limit, look)) {
         Ok(Some(status)) if status.success() => (Status::Ok, format!("{shown} ended well")),
         Ok(Some(status)) => (Status::Failed, format!("{shown} ended with {status}")),
         Ok(None) => (Status::TimedOut, format!("{shown} took longer than {} s and was ended", limit.as_secs())),
@@ -103,8 +108,13 @@ pub(super) fn run(mut command: Command, limit: Duration, log: &Path) -> Ran {
 
 /// Waits until a program has ended. Returns `None` if the deadline has passed; then the program and all processes that
 /// it has started were ended.
-fn wait(child: &mut Child, deadline: Instant) -> io::Result<Option<std::process::ExitStatus>> {
+fn wait(
+    child: &mut Child,
+    deadline: Instant,
+    look: &mut dyn FnMut(u32),
+) -> io::Result<Option<std::process::ExitStatus>> {
     while Instant::now() < deadline {
+        look(child.id());
         if let Some(status) = child.try_wait()? {
             return Ok(Some(status));
         }
@@ -121,7 +131,7 @@ fn wait(child: &mut Child, deadline: Instant) -> io::Result<Option<std::process:
 }
 
 /// All processes that a process has started, directly or indirectly.
-fn descendants(process: u32) -> Vec<u32> {
+pub(super) fn descendants(process: u32) -> Vec<u32> {
     let parent = |entry: io::Result<fs::DirEntry>| -> Option<(u32, u32)> {
         let entry = entry.ok()?;
         let number = entry.file_name().to_str()?.parse().ok()?;
