@@ -19,9 +19,9 @@
 #define HPMOE_ROUTINE __attribute__((noinline)) __aicore__ inline
 
 // A condition that must hold. An implementation of AscendC may define this macro to check it; otherwise it is not
-// evaluated.
+// evaluated, but what it names counts as used.
 #ifndef HPMOE_EXPECTS
-#define HPMOE_EXPECTS(...)
+#define HPMOE_EXPECTS(...) static_cast<void>(sizeof(__VA_ARGS__))
 #endif
 
 // Whether a wait that has ended is treated as if it had timed out. An implementation of AscendC may define this macro
