@@ -195,7 +195,10 @@ fn what_is_no_route_of_the_launch_is_refused() {
     let mut small = layer.room();
     small.routed = PerRank::routed(layer.ep(), EXPERTS, TOP_K, &PerRank::from_vec(vec![9, 8]));
     let error = layer.launch_forward(&group, &mut small).unwrap_err().to_string();
-    assert!(error.contains("`routed` of rank 1 has ") && error.contains("make it with PerRank::routed"), "{error}");
+    assert!(
+        error.contains("`routed` of rank 1 has ") && error.contains("make the tensor with PerRank::routed"),
+        "{error}"
+    );
     let (found, _) = layer.launch_backward(&group, &made).unwrap();
     assert!(found == expected, "the group goes on");
 }
