@@ -114,15 +114,17 @@ static void left() {
     for (int device = 0; device < DEVICES; ++device) {
         if (const uint32_t sets = state().devices[device].sets) {
             any = true;
-            ended("exit", ACL_SUCCESS, "device " + std::to_string(device) + " was set " + std::to_string(sets) +
-                                           " times more than it was reset");
+            ended("exit", ACL_SUCCESS,
+                  "device " + std::to_string(device) + " was set " + std::to_string(sets) +
+                      " times more than it was reset");
         }
     }
     if (state().initialized != 0) {
         ended("exit", ACL_SUCCESS, "the library was not finalised");
     }
     if (any && simulated()) {
-        std::fprintf(stderr, "stand-in for CANN: a device was not reset as often as it was set, so the simulator crashes\n");
+        std::fprintf(stderr,
+                     "stand-in for CANN: a device was not reset as often as it was set, so the simulator crashes\n");
         std::abort();
     }
 }
