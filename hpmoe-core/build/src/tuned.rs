@@ -76,10 +76,10 @@ impl TunedBuild {
     }
 }
 
-/// Looks up the entry of `tuned` for a kernel whose build sets the constants `set` and has chosen the sizes `open`; `None` if the kernel
-/// has faults.
+/// Looks up the entry of `tuned` for a kernel whose build sets the constants `set` and has chosen the sizes `open`. Without an
+/// entry, the result is [`Kept::Nothing`]; it is `None` only if the kernel itself has faults.
 ///
-/// A constant that the build sets wins over a tuned one, and a tuned one wins over one chosen for an open tile size.
+/// A value that the build sets wins over a tuned one, and a tuned one wins over the value that the build chose for an open tile size.
 #[must_use]
 pub fn kept_for(
     tuned: &Tuned,

@@ -22,7 +22,7 @@ pub struct Tensor {
     pub storage: Storage,
     /// Whether the taskflow may write the tensor: true for `&mut` parameters, for every `let`, and for the compiler's own tensor.
     pub writable: bool,
-    /// The tensor's name in its declaration.
+    /// The place of the tensor's name in its declaration.
     pub span: Span,
 }
 

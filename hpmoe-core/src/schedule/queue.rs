@@ -95,7 +95,8 @@ pub struct Order {
 /// The reason why a dependency needs no counter.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Implied {
-    /// Phases that wait for one another lead from the first phase to the second for the same rows.
+    /// A path: each phase of this list waits for the one before it, for the same rows. The list begins and ends with the two phases of the
+    /// dependency.
     Path(Vec<PhaseId>),
     /// The core that makes a tile of `earlier` makes the same tile of `later` afterwards, and the consumer waits for `later`.
     QueueOrder {

@@ -34,7 +34,7 @@ pub struct StepBar {
 /// The kind of a step outside the entries of a queue.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum StepKind {
-    /// The launch, until cores arrive at their first step.
+    /// The launch, until cores begin with their first entry or with the route's tables.
     Launch,
     /// The time in which the route's tables are made.
     Tables,

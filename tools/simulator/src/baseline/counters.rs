@@ -32,7 +32,8 @@ impl OriginalCounters {
     pub const fn arrived(&self, expert: u32) -> OriginalCounter {
         OriginalCounter(1 + expert)
     }
-    /// The counter that the cores of a local expert's first product add 1 to: the up projection, or the gradient of the activation.
+    /// The counter of a local expert's first product, which is the up projection or the gradient of the activation. Each of the product's cores
+    /// adds 1 to it.
     #[must_use]
     pub const fn first_product(&self, expert: u32) -> OriginalCounter {
         OriginalCounter(1 + self.shape.experts + expert)
