@@ -38,7 +38,7 @@ pub(crate) fn refused(unit: &Unit, source: &Path, compiler: &str, said: &str) ->
         task: Some(task.clone()),
         text: format!(
             "`{file}`, the file of the external operator `{function}` of `{task}`, {problem}: {} [HP20]\n`{compiler}` says:\n{}\n\
-             help: the function is declared as\n  {signature}\n`hpmoe emit {} --task {task}` prints the whole contract",
+             help: declare the function as\n  {signature}\n`hpmoe emit {} --task {task}` prints the whole contract",
             first_error(said),
             said.trim_end(),
             unit.file

@@ -448,7 +448,7 @@ fn columns_and_rows_of_values_are_there() {
     check_body(
         "h.store(gate.concat(gate.row_sum().reshape::<1, 32>()));",
         "reshape",
-        &["has 32 rows, and `reshape` needs a multiple of them"],
+        &["must be a multiple of 32, the rows of the smallest tile"],
     );
     check_body("h.store(gate.reshape::<8, 32>());", "reshape", &["`reshape` keeps all numbers"]);
     check_body("h.store(gate.place::<32>(gate.row_sum()));", "place", &["an id for each number"]);

@@ -27,7 +27,7 @@ pub fn default_capacity(sizes: &KernelSizes, ranks: usize) -> usize {
 pub fn capacity_rule(sizes: &KernelSizes, ranks: usize) -> &'static str {
     match default_capacity(sizes, ranks) == most_rows(sizes, ranks) {
         true => "the most that any routing brings",
-        false => "1.5 of an even load, at least 4096; launches with more take more chunks",
+        false => "1.5 times an even load, but at least 4096; a launch that brings more rows uses more chunks",
     }
 }
 

@@ -37,13 +37,13 @@ pub(crate) struct Options {
     /// and builds. Same as `hpmoe measure`.
     #[arg(long)]
     pub(crate) measure: bool,
-    /// The target file to write.
+    /// The target file that --measure writes.
     #[arg(long, value_name = "FILE.toml", default_value = "machine.toml", requires = "measure")]
     pub(crate) out: PathBuf,
     /// The target for constants that are not measured: a file, or the built-in target.
     #[arg(long, value_name = "FILE.toml|NAME", default_value = "ascend-a3", requires = "measure")]
     pub(crate) target: String,
-    /// MiB of memory that all vector cores read once, to measure HBM; must exceed the L2.
+    /// MiB of memory that all vector cores read once, with --measure, to measure HBM; must exceed the L2.
     #[arg(long, value_name = "MIB", default_value_t = 768, value_parser = clap::value_parser!(u32).range(1..=32_768), requires = "measure")]
     pub(crate) hbm_mib: u32,
     /// Prints one JSON object as the last line.
@@ -53,19 +53,19 @@ pub(crate) struct Options {
     /// all results to one file. If a step fails or takes too long, the other steps still run.
     #[arg(long, conflicts_with_all = ["ranks", "processes", "measure"])]
     pub(crate) no_npu: bool,
-    /// The file with all results.
+    /// The file that --no-npu writes all its results to.
     #[arg(long, value_name = "FILE.json", default_value = "no-npu.json", requires = "no_npu")]
     pub(crate) report: PathBuf,
-    /// Time limit of a step, in minutes.
+    /// Time limit of a step, in minutes, with --no-npu.
     #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=2880), requires = "no_npu")]
     pub(crate) minutes: u32,
-    /// The folder of a checkout of hpmoe; its examples are compiled and run.
+    /// The folder of a checkout of hpmoe, whose examples --no-npu compiles and runs.
     #[arg(long, value_name = "FOLDER", default_value = ".", requires = "no_npu")]
     pub(crate) checkout: PathBuf,
     /// The simulator's chip, a folder of `tools/simulator` in the toolkit [default: the first of Ascend910B1, Ascend910B…, Ascend910_93… and dav_2201].
     #[arg(long, value_name = "CHIP", requires = "no_npu")]
     pub(crate) chip: Option<String>,
-    /// A `moe_ffn` that was already built for the simulator; it is used instead of building one.
+    /// A `moe_ffn` that was already built for the simulator: --no-npu uses it instead of building one.
     #[arg(long, value_name = "PROGRAM", requires = "no_npu")]
     pub(crate) layer: Option<PathBuf>,
     /// Compiles a file of kernels, and prints the result of each: a step of `--no-npu`.

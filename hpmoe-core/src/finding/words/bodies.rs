@@ -77,11 +77,11 @@ impl BodyFault {
             ),
             Self::NotByRows { operation, task, rows, tile } => (
                 format!(
-                    "the smallest tile of `{task}` has {tile} rows, and `{operation}` needs a multiple of them, but a value here \
-                     has {}",
+                    "before and after `{operation}`, a value's number of rows must be a multiple of {tile}, the rows of the smallest tile \
+                     of `{task}`, but one here has {}",
                     counted(*rows, "row")
                 ),
-                "use a multiple of the tile's rows: split each row of a tile into several, and join them into one again",
+                "split each row of a tile into several, or join them into one again",
             ),
             Self::AfterProduct { operation } => (
                 format!(

@@ -59,18 +59,20 @@ impl Found {
             None => ("the time with the sizes that a build chooses", format!("; {}", self.about_default())),
         };
         format!(
-            "simulated on {target}: {mean:.4} of {reference} on average of {routings} routing{plural}, {worst:.4} at \
-             worst{about_default}"
+            "simulated on {target}: {mean:.4} of {reference} (average of {routings} routing{plural}; {worst:.4} in the \
+             worst){about_default}"
         )
     }
 
     /// The reason why the default was not simulated.
     fn about_default(&self) -> String {
-        let times = match self.kernel.default_estimate {
-            Some(times) if times >= FAR_SLOWER => format!("are estimated to take {times:.1} times that"),
-            _ => "were given up at twice that".to_owned(),
-        };
-        format!("those in the source ({}) {times}", list(&self.kernel.fixed))
+        let fixed = list(&self.kernel.fixed);
+        match self.kernel.default_estimate {
+            Some(times) if times >= FAR_SLOWER => format!(
+                "the sizes in the source ({fixed}) are estimated to take {times:.1} times as long, so they were not simulated"
+            ),
+            _ => format!("the simulation with the sizes in the source ({fixed}) was stopped at twice that time"),
+        }
     }
 }
 

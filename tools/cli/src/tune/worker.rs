@@ -199,9 +199,13 @@ impl News<'_> {
         let at = format!("at simulation {} of {all}", all.min(simulated + 1));
         let text = match (progress.step, progress.found) {
             (SearchStep::Candidates, Some(result)) => {
-                let reference = if result.default.is_some() { "the default's time" } else { "the start's time" };
+                let reference = if result.default.is_some() {
+                    "the default's simulated time"
+                } else {
+                    "the simulated time with the sizes that a build chooses"
+                };
                 let best = 100.0 * mean_and_worst(result).0;
-                format!("{} tried, simulated {best:.1} % of {reference}; {at}", progress.tried)
+                format!("{} tried, the best takes {best:.1} % of {reference}; {at}", progress.tried)
             }
             (SearchStep::Start, _) if !self.kernel.start.is_empty() => {
                 format!("{at} with the tile sizes that a build chooses")
