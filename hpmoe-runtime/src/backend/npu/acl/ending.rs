@@ -3,33 +3,11 @@
 //! CANN asks that a process undoes each `aclrtSetDevice` by an `aclrtResetDevice` and each `aclInit` before it ends, but not from a destructor
 //! that runs at the exit. The library counts these calls, so that other code in the process keeps its own.
 
-use std::collections::BTreeMap;
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::Ordering;
 
+use super::to_undo::Calls;
 use super::{Acl, NpuError};
-
-/// Calls that are to be undone.
-#[derive(Default)]
-pub(super) struct ToUndo {
-    calls: Mutex<Calls>,
-    /// Number of devices, kernels and blocks of memory that exist.
-    in_use: AtomicUsize,
-}
-
-#[derive(Default)]
-struct Calls {
-    initialized: bool,
-    /// Number of times that each device was set.
-    sets: BTreeMap<i32, u32>,
-}
-
-impl ToUndo {
-    fn lock(&self) -> MutexGuard<'_, Calls> {
-        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
 
 /// A device, a kernel or memory of the library, which keeps the library from being finalised.
 pub(in super::super) struct InUse(&'static Acl);

@@ -9,7 +9,7 @@ use hpmoe_kernels::printable::{printable, printable_path};
 use libloading::Library;
 
 use super::bindings::AclCalls;
-use super::ending::ToUndo;
+use super::to_undo::ToUndo;
 use super::{Acl, NpuError};
 
 /// The library's file name, and its name in older versions of CANN.

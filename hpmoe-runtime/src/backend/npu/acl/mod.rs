@@ -19,6 +19,7 @@ mod ending;
 mod library;
 mod shared;
 mod stream;
+mod to_undo;
 
 pub(super) use bindings::aclrtMemcpyKind as CopyKind;
 pub(super) use bindings::{
@@ -31,9 +32,9 @@ pub(super) use library::reason;
 pub(super) use shared::FabricName;
 
 use bindings::*;
-use ending::ToUndo;
 use std::ffi::{CStr, CString, c_int, c_void};
 use std::ptr::{null_mut, with_exposed_provenance, with_exposed_provenance_mut};
+use to_undo::ToUndo;
 
 use hpmoe_kernels::printable::{printable, printable_lines};
 
