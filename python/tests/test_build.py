@@ -266,7 +266,7 @@ def test_what_can_not_be_built(crate: Path, monkeypatch: pytest.MonkeyPatch, tmp
     (tmp_path / "kernels" / "swiglu-64-32-8-2-64.so").touch()
     monkeypatch.setattr(_moe, "crate", lambda: crate)
     says = "hpmoe.moe(gate='swiglu', hidden=64, inter=32, experts=8, top_k=2, max_tokens=64)"
-    with pytest.raises(hpmoe.BuildError, match=re.escape(f"along need neither: {says}")):
+    with pytest.raises(hpmoe.BuildError, match=re.escape(f"which need neither: {says}")):
         _moe._library("swiglu", sizes, {}, None)
 
 
