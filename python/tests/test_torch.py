@@ -204,7 +204,7 @@ def test_shapes_around_the_layer(layer: MoE) -> None:
         (1, lambda ids: ids.short(), "ids has elements of torch.int16: pass int32 or int64"),
         (1, lambda ids: ids[:, :1], r"ids has the shape \[24, 1\], but a token of this layer has 2 experts: pass \[.., 2\]"),
         (1, lambda ids: ids[:5], r"ids has the shape \[5, 2\], but x \[24, 64\]: pass a row of both for each token"),
-        (2, lambda weights: weights[:5], r"weights has the shape \[5, 2\], and x \[24, 64\]"),
+        (2, lambda weights: weights[:5], r"weights has the shape \[5, 2\], but x \[24, 64\]"),
         (5, lambda down: None, "a matrix is of type NoneType: pass a tensor of PyTorch"),
     ],
 )
