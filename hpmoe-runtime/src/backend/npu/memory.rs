@@ -49,21 +49,16 @@ impl DeviceMemory {
         let _here = device.here()?;
         let bytes = bytes.max(1).next_multiple_of(LINE);
         let address = device.acl.allocate(bytes)?;
-        Self {
-            acl: device.acl,
-            device: device.number(),
-            address,
-            bytes,
-            owner: Owner::Allocated,
-            _in_use: InUse::new(device.acl),
-        }
-        .on_a_line()
+        Self::at(device, address, bytes, Owner::Allocated)
     }
 
-    fn on_a_line(self) -> Result<Self, NpuError> {
-        match self.address % LINE as u64 == 0 {
-            true => Ok(self),
-            false => Err(NpuError::Alignment { address: self.address }),
+    /// The memory at an address of a device. If the address is not at the start of a line, the memory is released as `owner` says.
+    fn at(device: &Device, address: u64, bytes: usize, owner: Owner) -> Result<Self, NpuError> {
+        let (acl, number) = (device.acl, device.number());
+        let memory = Self { acl, device: number, address, bytes, owner, _in_use: InUse::new(acl) };
+        match address % LINE as u64 == 0 {
+            true => Ok(memory),
+            false => Err(NpuError::Alignment { address }),
         }
     }
 
@@ -100,30 +95,14 @@ impl DeviceMemory {
         poisoned: usize,
         heap: Arc<Heap>,
     ) -> Result<Self, NpuError> {
-        let memory = Self {
-            acl: device.acl,
-            device: device.number(),
-            address,
-            bytes,
-            owner: Owner::Lent(heap),
-            _in_use: InUse::new(device.acl),
-        }
-        .on_a_line()?;
+        let memory = Self::at(device, address, bytes, Owner::Lent(heap))?;
         memory.poison(poisoned)?;
         Ok(memory)
     }
 
     /// Wraps memory of another process, which kernels of this NPU write.
     pub(super) fn of_peer(device: &Device, address: u64, bytes: usize) -> Result<Self, NpuError> {
-        Self {
-            acl: device.acl,
-            device: device.number(),
-            address,
-            bytes,
-            owner: Owner::Peer,
-            _in_use: InUse::new(device.acl),
-        }
-        .on_a_line()
+        Self::at(device, address, bytes, Owner::Peer)
     }
 
     /// Maps physical memory at new addresses of this process.
@@ -138,15 +117,7 @@ impl DeviceMemory {
             }
         });
         match mapped {
-            Ok(address) => Self {
-                acl,
-                device: device.number(),
-                address,
-                bytes,
-                owner: Owner::Mapped(physical),
-                _in_use: InUse::new(acl),
-            }
-            .on_a_line(),
+            Ok(address) => Self::at(device, address, bytes, Owner::Mapped(physical)),
             Err(error) => {
                 let _ = acl.free_physical(physical);
                 Err(error)
