@@ -88,7 +88,7 @@ impl Layer {
         block: 16,
         columns: 1024,
     };
-    /// A layer that has so few tiles that tests can run it thousands of times.
+    /// A layer with few tiles, for tests that run it thousands of times.
     pub const TINY: Self = Self {
         hidden: 64,
         inter: 32,

@@ -109,8 +109,8 @@ impl Unread {
 #[derive(Debug, Default)]
 struct Included {
     files: Files,
-    /// Places in the package where the compiler looks for an included file first, without finding it. The file may be a header of hpmoe or
-    /// of the system, or missing by mistake.
+    /// Paths in the package that the compiler tries for an included file and that don't exist. The file may be a header of hpmoe or of the
+    /// system, or missing by mistake.
     missing: Vec<PathBuf>,
 }
 

@@ -22,8 +22,8 @@ pub(super) struct Chunks {
     pub(super) count: usize,
 }
 
-/// Finds the loop over chunks and checks that it is around all statements of the taskflow. The outer `None` means that there is a fault,
-/// the inner `None` that there is no such loop.
+/// Finds the loop over chunks and checks that it is around all statements of the taskflow. `None` means that there is a fault,
+/// and `Some(None)` that the taskflow has no such loop.
 pub(super) fn chunks(kernel: &Kernel, flow: &Flow, errors: &mut Errors) -> Option<Option<Chunks>> {
     let before = errors.len();
     let mut chunk_loop: Option<Chunks> = None;

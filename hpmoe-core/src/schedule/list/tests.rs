@@ -103,7 +103,7 @@ fn work_has_changed_roles_as_often_as_on_the_longest_way() {
     let mut dependencies = layer.dependencies().to_vec();
     let sent = dependencies.iter().find(|d| d.before == dispatch).unwrap().clone();
     dependencies.push(Dependency { after: down, ..sent.clone() });
-    // A dependency of a phase on itself is no change of roles.
+    // A phase that depends on itself does not change roles.
     dependencies.push(Dependency { before: down, after: down, ..sent });
     let both = CheckedGraph::for_tests(layer.graph().clone(), layer.counters().clone(), dependencies);
     let role_of = schedule(&layer, Cores::ASCEND_A3).phases.iter().map(|(_, phase)| phase.role).collect();

@@ -37,7 +37,7 @@ pub(super) fn const_arguments(
     part.generics.iter().enumerate().map(value).collect()
 }
 
-/// The size of the caller's tensor that stands where the called taskflow's tensor has this const parameter.
+/// The size that a const parameter of the called taskflow gets from the tensor that the caller passes.
 fn inferred(parameter: &str, part: &Flow, caller: &Reader<'_>, names: &[(String, String)]) -> Option<Expr> {
     let sizes = caller.sizes.borrow();
     part.params.iter().find_map(|param| {

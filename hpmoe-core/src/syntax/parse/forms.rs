@@ -193,7 +193,7 @@ fn element_name(path: &syn::Path) -> Option<String> {
 /// The first segments of paths that can lead to the types of the language.
 const ROOTS: [&str; 4] = ["hpmoe_runtime", "self", "super", "crate"];
 
-/// The name and the place of the type in `<element, A, B…>` that should be an element type but isn't; `None` if there is no fault.
+/// The name and the place of the first type in `<element, A, B…>` if it is not an element type; `None` if it is one, or if the first argument is no path.
 /// Lifetimes are ignored.
 pub(super) fn unknown_element(arguments: &syn::AngleBracketedGenericArguments) -> Option<(Span, String)> {
     let first = arguments.args.iter().find(|argument| !matches!(argument, GenericArgument::Lifetime(_)))?;
