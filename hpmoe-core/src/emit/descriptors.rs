@@ -78,9 +78,10 @@ fn descriptor(graph: &TaskGraph, schedule: &Schedule, queue: Shared<'_>, range: 
         arrival_turn: schedule.arrival_turn(order, entry.phase).unwrap_or(0),
         rotation: scheduled.rotation,
         turn: order.turn(graph, entry.phase).unwrap_or(0),
-        peers: range.len() as u32,
+        peers: if peer_step.is_some() { range.len() as u32 } else { 1 },
         peer_step: peer_step.unwrap_or(0),
-        reserved: [0; 2],
+        more_experts: if peer_step.is_some() { 0 } else { range.len() as u32 - 1 },
+        reserved: 0,
     }
 }
 
@@ -110,10 +111,11 @@ mod tests {
                 continue;
             }
             let (phase, more, peers, step) = (field(descriptor, 0, 2), word(28), word(48), word(52));
-            assert!(peers > 0 && step < order.ranks);
+            let more_experts = word(56);
+            assert!(peers > 0 && step < order.ranks && (peers == 1 || more_experts == 0));
             let by_chunk = graph.spaces[graph.phases[PhaseId(phase)].space].by_chunk();
-            let expert = if by_chunk { word(32) } else { word(12) };
-            for peer in 0..peers {
+            let first = if by_chunk { word(32) } else { word(12) };
+            for (peer, expert) in (0..peers).flat_map(|peer| (first..=first + more_experts).map(move |e| (peer, e))) {
                 let peer_offset = (word(16) + peer * step) % order.ranks;
                 entries.extend((phase..=phase + more).map(|phase| Entry {
                     phase: PhaseId(phase),
@@ -164,7 +166,20 @@ mod tests {
         // Of one expert on each rank, 64 entries that send and 64 that put back, and five others.
         let (descriptors, entries) = count(64);
         assert!(entries > 128 && descriptors < 12, "{descriptors} descriptors of {entries} entries");
-        let (alone, entries) = count(1);
+    }
+
+    #[test]
+    fn experts_with_few_tiles_share_a_descriptor() {
+        let count = |tokens: usize| {
+            let checked = moe_ffn(&Layer { experts: 256, tokens, ..Layer::SMALL });
+            let schedule = schedule(&checked, Cores::ASCEND_A3);
+            let order = schedule.order(1).unwrap();
+            let entries: usize = order.queues.iter().map(|(_, queue)| schedule.walks(queue).count()).sum();
+            (encode(checked.graph(), &schedule, order).bytes.len() / DESCRIPTOR_BYTES, entries)
+        };
+        let (descriptors, entries) = count(16);
+        assert!(descriptors * 2 < entries, "{descriptors} descriptors of {entries} entries");
+        let (alone, entries) = count(256 * 1024);
         assert_eq!(alone, entries);
     }
 
@@ -185,6 +200,10 @@ mod tests {
         assert_eq!((short(20), short(22), word(24), word(28)), (16, 32, 1, 1));
         assert_eq!((word(32), word(36), word(40), word(44), word(48)), (0, 0, 0, 0, 1));
         assert!(bytes[52..].iter().all(|&byte| byte == 0));
+        let experts = [1, 2, 3].map(|expert| Entry { expert, peer_offset: 0, ..entry });
+        let range = experts.iter().map(std::slice::from_ref).collect();
+        let bytes = descriptor(checked.graph(), &schedule, queue, &range).to_le_bytes();
+        assert_eq!([12, 48, 52, 56, 60].map(|at| field(&bytes, at, 4)), [1, 1, 0, 2, 0]);
         for phase in checked.graph().phases.ids() {
             schedule.phases[phase].by_arrival = true;
             schedule.phases[phase].rotation = 7;

@@ -37,7 +37,8 @@ enum HpmoeSpaceKind {
     HPMOE_ROUTE = 8 /* only in descriptors: vector cores make the route's tables here, and all cores wait for them */
 };
 
-/* One entry of a core's queue: the core's share of the tiles of one phase, in one group or in the groups of several peers.
+/* One entry of a core's queue: the core's share of the tiles of one phase, in one group, in the groups of several peers, or
+ * in those of several experts.
  *
  * The swizzle maps tile t of a group to (item, column). With n = starts[phase] + counted[group] * columns + t, the tile
  * belongs to core (n + n / core_count * rotation) mod core_count of the cores that share the queue. The core runs it for
@@ -61,7 +62,9 @@ struct HpmoeDescriptor {
     uint32_t turn;         /* with peers: rows put to one peer before the next peer has its turn; 0: all rows */
     uint32_t peers;        /* SENDS, SENDS_ONCE, ARRIVALS: number of the entry's peers, with one group each; else 1 */
     uint32_t peer_step;    /* distance from one peer to the next, modulo ranks; less than ranks */
-    uint32_t reserved[2];
+    uint32_t
+        more_experts; /* with one peer: number of positions of experts after `expert`, with one group each; else 0 */
+    uint32_t reserved;
 };
 
 /* The queue of one core: descriptors[first .. first + count). */

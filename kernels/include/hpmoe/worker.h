@@ -19,16 +19,15 @@ struct Group {
     uint32_t expert; // local expert, if the space's groups have one
 };
 
-// The group of an entry that belongs to a peer.
-HPMOE_INLINE Group GroupOf(const Core &core, const HpmoeDescriptor &entry, uint32_t peer) {
+// The group of an entry that belongs to a peer, and to the expert at a position of its owner's.
+HPMOE_INLINE Group GroupOf(const Core &core, const HpmoeDescriptor &entry, uint32_t peer, uint32_t position) {
     if (entry.kind == HPMOE_BLOCKS || entry.kind == HPMOE_CHUNKS) {
         return Group{entry.chunk, 0};
     }
     const uint32_t local = core.launch.local_experts;
     const bool sends = entry.kind == HPMOE_SENDS || entry.kind == HPMOE_SENDS_ONCE;
     const uint32_t owner = sends ? peer : core.launch.rank;
-    const uint32_t expert =
-        static_cast<uint32_t>(Word<int32_t>(core.launch.expert_order, owner * local + entry.expert));
+    const uint32_t expert = static_cast<uint32_t>(Word<int32_t>(core.launch.expert_order, owner * local + position));
     return Group{sends || entry.kind == HPMOE_ARRIVALS ? peer * local + expert : expert, expert};
 }
 
@@ -82,6 +81,19 @@ HPMOE_INLINE uint32_t NextRound(const HpmoeDescriptor &entry, uint32_t &in_round
     const uint32_t from = in_round;
     in_round += in_round < entry.rotation ? entry.core_count - entry.rotation : -entry.rotation;
     return entry.core_count + in_round - from;
+}
+
+// Number of the first tile from number `from` on that belongs to the core at position `own` of its queue. `in_round` becomes
+// the position of that tile in its round.
+//
+// Each round has one tile for each core. The deal moves on by `rotation` cores per round, so that tiles at the same
+// position of consecutive rounds, which may be equally short, go to different cores.
+HPMOE_INLINE uint32_t OwnFrom(const HpmoeDescriptor &entry, uint32_t own, uint32_t from, uint32_t &in_round) {
+    const uint32_t round = from / entry.core_count;
+    const uint32_t moved = round % entry.core_count * entry.rotation % entry.core_count;
+    in_round = (own + entry.core_count - moved) % entry.core_count;
+    const uint32_t number = round * entry.core_count + in_round;
+    return number < from ? number + NextRound(entry, in_round) : number;
 }
 
 // Maximum number of entries that a matrix core reads while it holds a tile. Other cores wait for that tile, so the number is small.
@@ -180,16 +192,8 @@ HPMOE_INLINE bool WalkGroup(AnyCore &core, const HpmoeDescriptor &entry, const H
     // routing.
     const uint32_t core_number = core.number - entry.core_first;
     const uint32_t base = CountOf(core, entry, space, group) + skipped;
-    // Each round has one tile for each core. The deal moves on by `rotation` cores per round, so that tiles at the same
-    // position of consecutive rounds, which may be equally short, go to different cores.
-    const uint32_t round = base / entry.core_count;
-    const uint32_t moved = round % entry.core_count * entry.rotation % entry.core_count;
-    uint32_t in_round = (core_number + entry.core_count - moved) % entry.core_count;
-    const uint32_t begun = base - round * entry.core_count;
-    uint32_t t = skipped + in_round - begun;
-    if (in_round < begun) {
-        t += NextRound(entry, in_round);
-    }
+    uint32_t in_round;
+    uint32_t t = skipped + OwnFrom(entry, core_number, base, in_round) - base;
     if (t >= tiles) {
         return true;
     }
@@ -224,23 +228,31 @@ HPMOE_INLINE bool WalkGroup(AnyCore &core, const HpmoeDescriptor &entry, const H
     return true;
 }
 
-// The groups of an entry, one per peer, by position.
-struct PeerGroups {
+// The groups of an entry by position: one for each peer, or one for each expert.
+struct EntryGroups {
     const Core &core;
     const HpmoeDescriptor &entry;
     const HpmoeSpace &space;
+
+    HPMOE_INLINE uint32_t All() const { return entry.peers + entry.more_experts; }
 
     HPMOE_INLINE uint32_t Peer(uint32_t place) const {
         return (core.launch.rank + entry.peer_offset + place * entry.peer_step) % core.launch.ranks;
     }
 
-    HPMOE_INLINE Group At(uint32_t place) const { return GroupOf(core, entry, Peer(place)); }
+    HPMOE_INLINE Group At(uint32_t place) const {
+        const uint32_t position = entry.expert + (entry.more_experts == 0 ? 0 : place);
+        return GroupOf(core, entry, Peer(place), position);
+    }
 
-    HPMOE_INLINE bool Ascends() const { return entry.peer_step == 1; }
+    HPMOE_INLINE bool Ascends() const { return entry.peer_step == 1 || entry.more_experts != 0; }
 
     // End of the run of positions, from `place` on, along which the numbering of tiles is continuous: the run ends
     // where peers wrap around.
     HPMOE_INLINE uint32_t RunEnd(uint32_t place) const {
+        if (entry.more_experts != 0) {
+            return All();
+        }
         const uint32_t peer = Peer(place);
         return Min(entry.peers, place + (Ascends() ? core.launch.ranks - peer : peer + 1));
     }
@@ -256,7 +268,8 @@ struct PeerGroups {
         const uint32_t first = Count(place), behind = first + Tiles(place);
         uint32_t number; // number of the core's next tile
         if (Ascends()) {
-            number = first <= own ? own : own + CeilDiv(first - own, cores) * cores;
+            uint32_t in_round;
+            number = OwnFrom(entry, own, first, in_round);
             if (number < behind) {
                 return place;
             }
@@ -291,7 +304,7 @@ struct PeerGroups {
 
     // First position from `place` on with a tile for this core; the number of positions if there is none.
     HPMOE_INLINE uint32_t Next(uint32_t place) const {
-        while (place < entry.peers) {
+        while (place < All()) {
             const uint32_t end = RunEnd(place);
             place = NextOfRun(place, end);
             if (place < end) {
@@ -302,23 +315,23 @@ struct PeerGroups {
     }
 };
 
-// Processes the groups of an entry's peers. If peers take turns, each pass processes one turn of every peer that has
-// tiles left; otherwise, only groups with tiles for this core are processed. Returns false if the core must leave.
+// Processes the groups of an entry. If peers take turns, each pass processes one turn of every peer that has tiles
+// left; otherwise, only groups with tiles for this core are processed. Returns false if the core must leave.
 template <class Program, class AnyCore>
-HPMOE_INLINE bool WalkPeers(AnyCore &core, const HpmoeDescriptor &entry, const HpmoeSpace &space) {
-    const PeerGroups groups = {core, entry, space};
-    const bool looks_for_tiles = entry.peers > 1 && entry.turn == 0;
-    HPMOE_EXPECTS(!looks_for_tiles || entry.rotation == 0);
+HPMOE_INLINE bool WalkGroups(AnyCore &core, const HpmoeDescriptor &entry, const HpmoeSpace &space) {
+    const EntryGroups groups = {core, entry, space};
+    const bool looks_for_tiles = groups.All() > 1 && entry.turn == 0;
+    HPMOE_EXPECTS(!looks_for_tiles || entry.rotation == 0 || entry.more_experts != 0);
     RankSet over; // positions whose peers have no tiles left
     over.Clear();
     Turn turn = {0, false};
     for (bool more = true; more; ++turn.number) {
         more = false;
-        for (uint32_t place = 0; place < entry.peers; ++place) {
+        for (uint32_t place = 0; place < groups.All(); ++place) {
             if (looks_for_tiles) {
                 place = groups.Next(place);
             }
-            if (place == entry.peers || over.Has(place)) {
+            if (place == groups.All() || (!looks_for_tiles && over.Has(place))) {
                 continue;
             }
             if (!WalkGroup<Program>(core, entry, space, groups.At(place), turn)) {
@@ -326,7 +339,7 @@ HPMOE_INLINE bool WalkPeers(AnyCore &core, const HpmoeDescriptor &entry, const H
             }
             if (turn.left) {
                 more = true;
-            } else {
+            } else if (!looks_for_tiles) {
                 over.Add(place);
             }
         }
@@ -334,17 +347,32 @@ HPMOE_INLINE bool WalkPeers(AnyCore &core, const HpmoeDescriptor &entry, const H
     return true;
 }
 
-// Runs this core's tiles of an entry. A matrix core's entries have one group. Returns false if the core must leave.
+// Processes the groups of an entry of a matrix core, one for each expert.
+template <class Program, class AnyCore>
+HPMOE_INLINE bool WalkExperts(AnyCore &core, const HpmoeDescriptor &entry, const HpmoeSpace &space) {
+    const EntryGroups groups = {core, entry, space};
+    Turn turn = {0, false};
+    for (uint32_t place = 0; place <= entry.more_experts; ++place) {
+        if (entry.more_experts != 0) {
+            place = groups.Next(place);
+        }
+        if (place <= entry.more_experts && !WalkGroup<Program>(core, entry, space, groups.At(place), turn)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// Runs this core's tiles of an entry. A matrix core's entries have one peer. Returns false if the core must leave.
 template <class Program, class AnyCore> HPMOE_INLINE bool WalkEntry(AnyCore &core, const HpmoeDescriptor &entry) {
     HPMOE_EXPECTS(entry.peers > 0 && entry.peers <= core.launch.ranks && entry.peer_step < core.launch.ranks);
+    HPMOE_EXPECTS(entry.more_experts == 0 || (entry.peers == 1 && entry.turn == 0));
     const HpmoeSpace space = Load<HpmoeSpace>(core.launch.spaces + entry.space * sizeof(HpmoeSpace));
     if constexpr (AnyCore::HOLDS) {
         HPMOE_EXPECTS(entry.peers == 1 && entry.turn == 0);
-        Turn turn = {0, false};
-        const uint32_t peer = (core.launch.rank + entry.peer_offset) % core.launch.ranks;
-        return WalkGroup<Program>(core, entry, space, GroupOf(core, entry, peer), turn);
+        return WalkExperts<Program>(core, entry, space);
     } else {
-        return WalkPeers<Program>(core, entry, space);
+        return WalkGroups<Program>(core, entry, space);
     }
 }
 

@@ -39,7 +39,8 @@ pub struct HpmoeDescriptor {
     pub turn: u32,
     pub peers: u32,
     pub peer_step: u32,
-    pub reserved: [u32; 2usize],
+    pub more_experts: u32,
+    pub reserved: u32,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
@@ -99,8 +100,11 @@ const _: () = {
         "Offset of field: HpmoeDescriptor::peer_step",
     ][::core::mem::offset_of!(HpmoeDescriptor, peer_step) - 52usize];
     [
+        "Offset of field: HpmoeDescriptor::more_experts",
+    ][::core::mem::offset_of!(HpmoeDescriptor, more_experts) - 56usize];
+    [
         "Offset of field: HpmoeDescriptor::reserved",
-    ][::core::mem::offset_of!(HpmoeDescriptor, reserved) - 56usize];
+    ][::core::mem::offset_of!(HpmoeDescriptor, reserved) - 60usize];
 };
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone, bytemuck::Pod, bytemuck::Zeroable)]

@@ -43,7 +43,8 @@ little_endian!(HpmoeDescriptor {
     rotation,
     turn,
     peers,
-    peer_step
+    peer_step,
+    more_experts
 });
 
 #[cfg(test)]
@@ -72,7 +73,8 @@ mod tests {
             turn: 0x302f_2e2d,
             peers: 0x3433_3231,
             peer_step: 0x3837_3635,
-            reserved: [0; 2],
+            more_experts: 0x3c3b_3a39,
+            reserved: 0,
         };
         assert_eq!(descriptor.to_le_bytes(), bytes[..]);
         #[cfg(target_endian = "little")]

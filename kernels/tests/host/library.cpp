@@ -671,6 +671,82 @@ CASE(tiles_are_found_among_those_of_many_peers) {
     }
 }
 
+/// Notes the group and item of each tile of each kind of core, in order.
+struct OfBoth : ReadsNothing {
+    static inline std::vector<std::pair<uint32_t, uint32_t>> at[2][2 * kCores];
+
+    template <class AnyCore> static bool Run(AnyCore &core, const hpmoe::Tile &tile) {
+        at[std::is_same_v<AnyCore, hpmoe::VectorCore>][core.number].push_back({tile.group, tile.item});
+        return true;
+    }
+};
+
+/// An entry of several experts gives every core, matrix or vector, its own tiles, expert after expert, however many each expert has and
+/// by however many cores the deal of tiles moves.
+CASE(tiles_are_found_among_those_of_many_experts) {
+    uint32_t state = 7;
+    const auto random = [&](uint32_t below) { return ((state = state * 1664525 + 1013904223) >> 8) % below; };
+    for (uint32_t round = 0; round < 240; ++round) {
+        const uint32_t experts = 2 + random(300), columns = 1 + random(3);
+        const bool vector = round % 2 == 1, whole = round % 3 == 1, sends = vector && round % 3 == 2;
+        const uint32_t cores = 1 + random(vector ? 2 * kCores : kCores), begin = random(experts);
+        const uint32_t most = random(4) == 0 ? 40 : 1 + random(3);
+        Ranks ranks(kMinute);
+        Buffer<uint64_t> peers{1};
+        Buffer<int32_t> order{experts}, first{experts + 1, 0}, counted{experts}, rows{2 * experts, 0};
+        Buffer<HpmoePair> pairs{2 * experts};
+        peers[0] = Ranks::address(ranks.heap.data);
+        for (uint32_t i = 0; i < experts; ++i) order[i] = static_cast<int32_t>(i);
+        for (uint32_t i = experts - 1; i > 0; --i) std::swap(order[i], order[random(i + 1)]);
+        for (uint32_t i = 0; i < 2 * experts; ++i) pairs[i] = HpmoePair{64, 0, 0, 0};
+        for (uint32_t i = 0; i < experts; ++i)
+            first[i + 1] = first[i] + static_cast<int32_t>(whole ? 1 : random(2) == 0 ? 0 : random(most + 1));
+        int32_t sum = 0;
+        for (uint32_t at = 0; at < experts; ++at) {
+            const int32_t of = order[at];
+            counted[static_cast<uint32_t>(of)] = sum;
+            sum += first[static_cast<uint32_t>(of) + 1] - first[static_cast<uint32_t>(of)];
+        }
+        HpmoeDescriptor entry = entryOf(whole ? HPMOE_EXPERTS : sends ? HPMOE_SENDS : HPMOE_ROW_TILES);
+        entry.expert = begin, entry.columns = columns, entry.core_count = static_cast<uint16_t>(cores);
+        entry.more_experts = random(experts - begin), entry.rotation = random(cores);
+        if (sends && entry.more_experts == 0) entry.rotation = 0;
+        ranks.descriptors[0] = entry;
+        const uint32_t from = vector ? kCores : 0;
+        for (uint32_t i = 0; i < 3 * kCores; ++i)
+            ranks.queues[i] = HpmoeQueue{0, i < from || i >= from + cores ? 0u : 1u};
+        ranks.spaces[0].kind = entry.kind, ranks.spaces[0].height = 4;
+        ranks.spaces[0].first_items = Ranks::address(first.data),
+        ranks.spaces[0].counted = Ranks::address(counted.data);
+        HpmoeLaunch &all = ranks.launch[0];
+        all.ranks = 1, all.rank = 0, all.peers = Ranks::address(peers.data);
+        all.local_experts = all.chunk_experts = experts, all.expert_order = Ranks::address(order.data);
+        all.experts = Ranks::address(rows.data), all.sends = all.arrivals = Ranks::address(pairs.data);
+        for (auto &kind : OfBoth::at)
+            for (auto &at : kind) at.clear();
+        HpmoeHostResult result = ranks.run<OfBoth>(kCores, 2 * kCores,
+                                                   {peers.region("all peers", false), order.region("order", false),
+                                                    first.region("first", false), counted.region("counted", false),
+                                                    rows.region("rows", false), pairs.region("pairs", false)});
+        EXPECT(result.code == HPMOE_HOST_OK, result.message);
+        for (uint32_t core = 0; core < cores; ++core) {
+            std::vector<std::pair<uint32_t, uint32_t>> wanted;
+            for (uint32_t at = begin; at <= begin + entry.more_experts; ++at) {
+                const uint32_t of = static_cast<uint32_t>(order[at]);
+                const uint32_t tiles = static_cast<uint32_t>(first[of + 1] - first[of]) * columns;
+                const std::vector<hpmoe::Place> places = swizzled(tiles / columns, columns, 1);
+                for (uint32_t t = 0; t < tiles; ++t) {
+                    const uint32_t n = static_cast<uint32_t>(counted[of]) * columns + t;
+                    if ((n + n / cores * entry.rotation) % cores == core) wanted.push_back({of, places[t].item});
+                }
+            }
+            const auto &found = OfBoth::at[vector][core];
+            EXPECT(found == wanted, std::to_string(round) + ", core " + std::to_string(core) + ": " +
+                                        std::to_string(found.size()) + " of " + std::to_string(wanted.size()));
+        }
+    }
+}
+
 /// Entries of a chunk's token blocks, of the one tile of a chunk, and of all rows of an expert.
 CASE(blocks_experts_and_chunks_are_walked) {
     for (uint32_t chunk : {0u, 1u, 2u}) { // of 10, 10 and 2 tokens
