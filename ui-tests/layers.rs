@@ -65,6 +65,17 @@ pub fn write_chosen_sums() -> [PathBuf; 3] {
     ]
 }
 
+/// The small forward layer with so many experts that their entries share descriptors.
+pub fn write_many_experts() -> PathBuf {
+    let text = std::fs::read_to_string("kernels/ffn.rs").expect("the kernels of this package");
+    let sizes = [("HIDDEN", 32), ("INTER", 32), ("EXPERTS", 128), ("TOKENS", 96)];
+    let text = sizes.iter().fold(text, |text, (constant, size)| set(&text, constant, *size));
+    write_file(
+        "many_experts",
+        &text[text.find("\nuse ").expect("the kernel uses the runtime")..].replace("mod ffn {", "mod many_experts {"),
+    )
+}
+
 /// The layer and the small kernels of chunks, for launches that choose the number of chunks, under other names.
 pub fn write_chosen_chunks() -> [PathBuf; 3] {
     let layer = with_sizes(&whole("moe_chunked"), &LAYERS[2].1);

@@ -55,6 +55,12 @@ impl SpaceKind {
     pub const fn sends(self) -> bool {
         matches!(self, Self::Sends | Self::SendsOnce)
     }
+
+    /// Whether each group belongs to a pair of an expert and a peer.
+    #[must_use]
+    pub const fn by_peer(self) -> bool {
+        matches!(self, Self::Sends | Self::SendsOnce | Self::Arrivals)
+    }
 }
 
 impl Space {

@@ -40,8 +40,9 @@ pub fn schedule_text(checked: &CheckedGraph, schedule: &Schedule) -> String {
             0 => String::new(),
             rotation => format!(", rotation {rotation}"),
         };
+        let spans = if schedule.phases[phase].spans_experts { ", experts share descriptors" } else { "" };
         let band = schedule.phases[phase].band;
-        let _ = writeln!(text, "  {name}: {}, band {band}{rotation}{by_arrival}{joins}{ahead}", role.name);
+        let _ = writeln!(text, "  {name}: {}, band {band}{rotation}{by_arrival}{joins}{spans}{ahead}", role.name);
         for wait in &schedule.phases[phase].waits {
             let _ = writeln!(text, "    waits for {}", names::wait(wait));
         }

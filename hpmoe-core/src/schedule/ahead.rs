@@ -3,6 +3,7 @@
 
 use super::Choices;
 use super::cost::EntryCosts;
+use super::spans::experts;
 use crate::graph::{SpaceKind, TaskGraph};
 use hpmoe_kernels::op::TaskKind;
 
@@ -35,7 +36,9 @@ pub(super) fn ahead(graph: &TaskGraph, costs: &EntryCosts, choices: &Choices, ra
     if items >= many && fewest >= 2 * u64::from(cores) {
         return 0;
     }
-    u64::from(cores).div_ceil(fewest).min(MOST) as u32
+    let spanned = graph.phases.iter().filter(|(_, phase)| graph.tasks[phase.task].kind == TaskKind::Matrix);
+    let spanned = spanned.map(|(id, _)| experts(graph, costs, (ranks, cores), id)).max().unwrap_or(1);
+    (u64::from(cores).div_ceil(fewest).min(MOST) + spanned - 1) as u32
 }
 
 #[cfg(test)]

@@ -30,6 +30,7 @@ mod route;
 #[expect(clippy::module_inception, reason = "a pass is one function in a file of its name")]
 mod schedule;
 mod sequence;
+mod spans;
 mod swizzle;
 mod tiling;
 mod timeline;

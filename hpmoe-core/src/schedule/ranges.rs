@@ -1,8 +1,9 @@
-//! Ranges of entries: one descriptor stands for the entries of consecutive peers.
+//! Ranges of entries: one descriptor stands for the entries of consecutive peers, or of consecutive experts.
 
+use super::groups::chunk;
 use super::{Entry, Order, Schedule};
 use crate::graph::TaskGraph;
-use crate::ids::PartId;
+use crate::ids::{PartId, PhaseId};
 use hpmoe_kernels::op::TaskKind;
 
 /// The difference between the peers of two consecutive entries, modulo the number of ranks, if one descriptor can stand for both. This
@@ -12,6 +13,31 @@ pub(crate) fn peer_step(ranks: u32, entry: Entry, next: Entry) -> Option<u32> {
     let on_ring = alike && entry.peer_offset < ranks && next.peer_offset < ranks;
     let step = if on_ring { (next.peer_offset + ranks - entry.peer_offset) % ranks } else { 0 };
     (step > 0 && (step == 1 || step == ranks - 1)).then_some(step)
+}
+
+/// Whether the second entry is that of the expert after the first one's: of the same phase, chunk and peer, and with tiles that follow the
+/// first one's in the numbering that deals tiles to cores.
+pub(crate) fn next_expert(graph: &TaskGraph, ranks: u32, entry: Entry, next: Entry) -> bool {
+    let alike = (entry.phase, entry.peer_offset) == (next.phase, next.peer_offset);
+    alike
+        && one_group_per_expert(graph, ranks, entry.phase)
+        && next.expert == entry.expert + 1
+        && chunk(graph, ranks, entry) == chunk(graph, ranks, next)
+}
+
+/// Whether a phase has one group for each expert.
+pub(super) fn one_group_per_expert(graph: &TaskGraph, ranks: u32, phase: PhaseId) -> bool {
+    let space = graph.spaces[graph.phases[phase].space];
+    !space.by_chunk() && (ranks == 1 || !space.kind.by_peer())
+}
+
+/// The difference between consecutive entries of a range.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Step {
+    /// The distance of peers, modulo the number of ranks.
+    Peers(u32),
+    /// One expert.
+    Expert,
 }
 
 /// The reason why a core visits an entry of its queue.
@@ -37,7 +63,7 @@ impl Comes {
     }
 }
 
-/// Entries that differ only in the peer. Each entry is listed together with the entries that join it.
+/// Entries that differ only in the peer, or only in the expert. Each entry is listed together with the entries that join it.
 pub type Range<'a> = Vec<&'a [Entry]>;
 
 impl Schedule {
@@ -47,7 +73,7 @@ impl Schedule {
         let routed_at = order.routed_at.as_ref().filter(|at| at.len() == order.queues.len());
         let routed_at = routed_at.map_or(0, |at| queue.len().min(at[part] as usize));
         let (unrouted, routed) = queue.split_at(routed_at);
-        [unrouted, routed].map(|entries| self.ranges(graph, order.ranks, entries))
+        [unrouted, routed].map(|entries| self.ranges(graph, order, entries))
     }
 
     /// A part's queue in the order in which cores walk it. Each item is an entry with the entries that join it, and the reason why a core
@@ -70,19 +96,18 @@ impl Schedule {
         })
     }
 
-    /// A queue as descriptors represent it: entries that are walked together, combined into ranges of consecutive peers for vector cores.
-    ///
-    /// Matrix cores have no ranges: a core that holds a tile counts the descriptors that it reads.
-    pub(super) fn ranges<'a>(&'a self, graph: &TaskGraph, ranks: u32, queue: &'a [Entry]) -> Vec<Range<'a>> {
+    /// A queue as descriptors represent it: entries that are walked together, combined into ranges of consecutive peers for vector cores, and
+    /// of consecutive experts for phases that [span experts](super::PhaseSchedule::spans_experts).
+    pub(super) fn ranges<'a>(&'a self, graph: &TaskGraph, order: &Order, queue: &'a [Entry]) -> Vec<Range<'a>> {
         let mut ranges: Vec<Range<'_>> = Vec::new();
         for walk in self.walks(queue) {
             let goes_on = |range: &&mut Range<'_>| {
-                let last = range[range.len() - 1];
-                let step = peer_step(ranks, last[0], walk[0]);
-                let alike = range.len() == 1 || peer_step(ranks, range[0][0], range[1][0]) == step;
-                let phase = walk[0].phase;
-                let vector = graph.tasks[graph.phases[phase].task].kind != TaskKind::Matrix;
-                vector && self.phases[phase].rotation == 0 && step.is_some() && alike && last.len() == walk.len()
+                let (last, next) = (range[range.len() - 1], walk[0]);
+                let along = |range: &Range<'_>| {
+                    self.along(graph, order, range[0][0], range.get(1).map_or(next, |walk| walk[0]))
+                };
+                let step = self.along(graph, order, last[0], next);
+                step.is_some() && step == along(range) && last.len() == walk.len()
             };
             match ranges.last_mut().filter(goes_on) {
                 Some(range) => range.push(walk),
@@ -91,12 +116,23 @@ impl Schedule {
         }
         ranges
     }
+
+    /// The difference between two entries if one descriptor can stand for both.
+    fn along(&self, graph: &TaskGraph, order: &Order, entry: Entry, next: Entry) -> Option<Step> {
+        let phase = &self.phases[entry.phase];
+        let vector = graph.tasks[graph.phases[entry.phase].task].kind != TaskKind::Matrix;
+        let peers = peer_step(order.ranks, entry, next).filter(|_| vector && phase.rotation == 0);
+        let experts = phase.spans_experts
+            && order.turn(graph, entry.phase).is_none()
+            && next_expert(graph, order.ranks, entry, next);
+        peers.map(Step::Peers).or_else(|| experts.then_some(Step::Expert))
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::{Layer, moe_ffn};
+    use crate::fixture::{Layer, chunked, moe_ffn};
     use crate::graph::SpaceKind;
     use crate::ids::{Arena, PhaseId};
     use crate::schedule::{Choices, schedule_with};
@@ -141,6 +177,39 @@ mod tests {
     }
 
     #[test]
+    fn a_range_has_consecutive_experts_of_a_phase_that_spans_them() {
+        use Comes::{Always, First, ToTiles};
+        let checked = moe_ffn(&Layer { experts: 64, ..Layer::SMALL });
+        let mut made = schedule_with(&checked, &Target::ascend_a3(), &Choices::read("turn_rows=0").unwrap());
+        let comes = |made: &Schedule, (ranks, phase): (u32, u32), experts: &[u32]| {
+            let mut order = made.order(ranks).unwrap().clone();
+            let queue = experts.iter().map(|&expert| Entry { phase: PhaseId(phase), expert, peer_offset: 0 });
+            (order.queues, order.routed_at) = (Arena::from_iter([queue.collect()]), None);
+            let walks = made.walks_of_ranges(checked.graph(), &order, PartId(0));
+            walks.map(|(_, comes)| comes).collect::<Vec<_>>()
+        };
+        // The down projection, whose rows are few, with the deal shifted and not.
+        for rotation in [0, 5] {
+            made.phases[PhaseId(4)].rotation = rotation;
+            made.phases[PhaseId(4)].spans_experts = true;
+            assert_eq!(comes(&made, (8, 4), &[1, 2, 3, 5, 6, 4]), [First, ToTiles, ToTiles, First, ToTiles, Always]);
+            made.phases[PhaseId(4)].spans_experts = false;
+            assert_eq!(comes(&made, (8, 4), &[1, 2, 3]), [Always; 3]);
+        }
+        // A send has a group for each peer, so experts follow one another only on one rank.
+        made.phases[PhaseId(0)].spans_experts = true;
+        assert_eq!(comes(&made, (8, 0), &[1, 2]), [Always; 2]);
+        assert_eq!(comes(&made, (1, 0), &[1, 2]), [First, ToTiles]);
+        let chunked = chunked(&Layer { experts: 64, ..Layer::SMALL }, 2);
+        let product =
+            chunked.graph().phases.iter().find(|(_, phase)| chunked.graph().tasks[phase.task].kind == TaskKind::Matrix);
+        let phase = product.unwrap().0;
+        let tile = |expert: u32| Entry { phase, expert, peer_offset: 0 };
+        let next = |from: u32| next_expert(chunked.graph(), 8, tile(from), tile(from + 1));
+        assert_eq!([6, 7, 8].map(next), [true, false, true], "a descriptor has one chunk");
+    }
+
+    #[test]
     fn entries_with_which_others_are_walked_have_ranges_of_their_own() {
         let checked = moe_ffn(&Layer { experts: 64, ..Layer::SMALL });
         let mut made = schedule_with(&checked, &Target::ascend_a3(), &Choices::default());
@@ -176,7 +245,8 @@ mod tests {
         assert!(order.queues.ids().flat_map(ranges).any(|range| range.len() == 8));
         for (part, queue) in order.queues.iter() {
             let walks: Vec<_> = made.walks_of_ranges(checked.graph(), order, part).collect();
-            assert!(walks.iter().all(|(_, comes)| *comes == Comes::Always));
+            let in_turn = |walk: &[Entry]| order.turn(checked.graph(), walk[0].phase).is_some();
+            assert!(walks.iter().all(|(walk, comes)| *comes == Comes::Always || !in_turn(walk)));
             assert!(walks.iter().flat_map(|(walk, _)| walk.iter()).eq(queue));
         }
     }

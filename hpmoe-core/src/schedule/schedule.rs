@@ -12,6 +12,7 @@ use super::read_ahead::read_ahead;
 use super::roles::roles;
 use super::rotation::rotation;
 use super::route::route;
+use super::spans::{gather, spanning};
 use super::{Choices, ChunkedOrders, Cores, Order, PhaseSchedule, Schedule};
 use crate::analyze::CheckedGraph;
 use crate::graph::TaskGraph;
@@ -76,6 +77,13 @@ fn with_orders(
     if choices.join {
         joins(checked, &mut phases, &mut launches);
     }
+    spanning(graph, &costs, &roles, &mut phases);
+    if phases.iter().any(|(_, phase)| phase.spans_experts) {
+        for (checked, orders) in &mut launches {
+            let costs = EntryCosts::new(checked.graph(), target);
+            orders.iter_mut().for_each(|order| gather(checked, &costs, &phases, order));
+        }
+    }
     let elided = elide(checked, &mut phases, &launches);
     if choices.read_ahead {
         read_ahead(checked, &mut phases);
@@ -108,6 +116,7 @@ fn phases(
         rotation: 0,
         preceding: std::mem::take(&mut preceding[id]),
         joins_previous: false,
+        spans_experts: false,
         reads_ahead: false,
         waits: Vec::new(),
         signals: Vec::new(),

@@ -76,7 +76,7 @@ impl Schedule {
             true => vec![range],
             false => range.into_iter().map(|walk| vec![walk]).collect(),
         };
-        self.ranges(graph, order.ranks, queue).into_iter().flat_map(runs).collect()
+        self.ranges(graph, order, queue).into_iter().flat_map(runs).collect()
     }
 }
 

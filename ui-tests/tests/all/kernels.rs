@@ -6,9 +6,14 @@ use crate::small_kernels::{
     self, coarse, columns, deep, echo, elementwise, ffn, fused, mixed, odd, once, products, rows, stacked,
 };
 use hpmoe_runtime::prelude::*;
+use many::many_experts;
 use proptest::prelude::*;
 use std::ffi::c_int;
 use std::hint::black_box;
+
+mod many {
+    include!(concat!(env!("OUT_DIR"), "/many_experts.rs"));
+}
 
 /// `mixed.tuned.toml` is next to the source.
 #[test]
@@ -17,6 +22,32 @@ fn what_was_tuned_is_built() {
     assert!(mixed::forward::SCHEDULE.contains("communication  AIV 0..19\n"), "{}", mixed::forward::SCHEDULE);
     assert!(mixed::forward::SCHEDULE.contains(", rotation 5, reads w ahead\n"), "{}", mixed::forward::SCHEDULE);
     assert_eq!(mixed::forward::TILE_SIZES, "PUT = 8, as in the source\nBLOCK = 4, found by `hpmoe tune`\n");
+}
+
+proptest! {
+    #![proptest_config(config(12))]
+
+    /// Cores look for their tiles among those of several experts at once.
+    #[test]
+    fn many_experts_with_few_tiles_give_the_bits_of_the_reference(case in cases(many_experts::EXPERTS, many_experts::TOKENS)) {
+        let ep = case.ep();
+        let route = Route::new(ep, many_experts::EXPERTS, &ids::<{ many_experts::TOP_K }>(&case, many_experts::EXPERTS)).unwrap();
+        let (x, w) = (numbers(&case), weights(&case));
+        let [gate, up] = [1, 2].map(|which| experts(&case, many_experts::EXPERTS, which));
+        let down = experts(&case, many_experts::EXPERTS, 3);
+        let mut expected = case.zeros();
+        many_experts::forward(ep, &route, &x, &w, &gate, &up, &down, &mut expected);
+        let mut found = case.zeros();
+        let report = many_experts::forward::launch(&case.group(), &route, &x, &w, &gate, &up, &down, &mut found);
+        check(&case, report, expected.iter().eq(found.iter()))?;
+    }
+}
+
+#[test]
+fn entries_of_many_experts_share_descriptors() {
+    let shares = ", experts share descriptors";
+    assert!(many_experts::forward::SCHEDULE.contains(shares), "{}", many_experts::forward::SCHEDULE);
+    assert!(!ffn::forward::SCHEDULE.contains(shares));
 }
 
 /// Runs a function on a thread that rounds toward zero, as a library in another language may have left it.

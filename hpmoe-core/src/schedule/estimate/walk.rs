@@ -63,10 +63,16 @@ impl Run<'_> {
         let entry = Time::from_ns(self.target.sync.entry_ns);
         let [passed, stayed] = [false, true].map(|has_tile| entry * u64::from(comes.read(has_tile)));
         self.clocks[part].iter_mut().for_each(|clock| *clock += passed);
-        // Ranges have no rotation, so the first tiles belong to one core each.
-        let mut cores = deal.cores_from(base);
-        for _ in 0..if stayed > passed { tiles.min(deal.cores) } else { 0 } {
-            self.clocks[part][cores.next()] += stayed - passed;
+        if stayed == passed {
+            return;
         }
+        // With a rotation, a core may have two tiles before another core has its first one, but no core has three.
+        let mut cores = deal.cores_from(base);
+        let mut stays = vec![false; deal.cores as usize];
+        for _ in 0..tiles.min(2 * deal.cores) {
+            stays[cores.next()] = true;
+        }
+        let clocks = self.clocks[part].iter_mut().zip(stays).filter(|(_, stays)| *stays);
+        clocks.for_each(|(clock, _)| *clock += stayed - passed);
     }
 }

@@ -12,9 +12,19 @@ pub(super) const INDICES: [Index; 7] =
 
 /// Changes one field of a phase, and returns its name.
 pub(super) fn phase(fixed: &mut PhaseSchedule, known: &Known, random: &mut Random) -> String {
-    let PhaseSchedule { role, band, by_arrival, rotation, preceding, joins_previous, reads_ahead, waits, signals } =
-        fixed;
-    match random.index(14) {
+    let PhaseSchedule {
+        role,
+        band,
+        by_arrival,
+        rotation,
+        preceding,
+        joins_previous,
+        spans_experts,
+        reads_ahead,
+        waits,
+        signals,
+    } = fixed;
+    match random.index(15) {
         0 => {
             id(role, known.whole.roles.len(), random);
             ".role".to_owned()
@@ -52,7 +62,11 @@ pub(super) fn phase(fixed: &mut PhaseSchedule, known: &Known, random: &mut Rando
             *reads_ahead ^= true;
             ".reads_ahead".to_owned()
         }
-        7..11 => {
+        7 => {
+            *spans_experts ^= true;
+            ".spans_experts".to_owned()
+        }
+        8..12 => {
             let others: Vec<Wait> = known.whole.waits().cloned().collect();
             format!(".waits{}", list(waits, &others, 3, random, |one, random| wait(one, known, random)))
         }
