@@ -1,6 +1,6 @@
 //! The rotation: the number of cores by which the deal of tiles to matrix cores shifts in each round.
 
-use super::typical::{GOLDEN, OWN, Typical, on_ranks, typical};
+use super::typical::{GOLDEN, OWN, Typical, launches};
 use super::{Choices, Deal, PhaseSchedule, Swizzle};
 use crate::cost::{Cost, CostModel, EntryTile, Works};
 use crate::graph::{Height, SpaceKind, TaskGraph};
@@ -19,7 +19,7 @@ const FEW: u32 = 4;
 /// The maximum number of experts, and of row tiles per expert, to examine. Further ones repeat the pattern.
 const MOST: u32 = 64;
 
-/// The numbers of ranks for which a rotation is chosen, if they divide the experts. With fewer ranks, a rank has more experts, and without a
+/// The numbers of ranks for which a rotation is chosen if the build names none and they divide the experts. With fewer ranks, a rank has more experts, and without a
 /// rotation, the same cores make the short tiles of all of them.
 const RANKS: [u32; 3] = [8, 4, 2];
 
@@ -38,8 +38,7 @@ pub(super) fn rotation(
     if let Some(chosen) = choices.rotation {
         return chosen % cores;
     }
-    let mut launches: Vec<Typical> = RANKS.into_iter().filter_map(|ranks| on_ranks(graph, ranks)).collect();
-    launches.extend(launches.is_empty().then(|| typical(graph)));
+    let launches = launches(graph, &RANKS);
     let few = !graph.needs_whole_experts() && launches.iter().all(|launch| launch.experts <= FEW);
     let same_rows = launches.iter().copied().map(equal);
     let ragged_rows = launches.iter().filter(|_| few).map(|launch| ragged(launch.rows, launch.experts));
@@ -187,6 +186,7 @@ mod tests {
     use super::*;
     use crate::analyze::CheckedGraph;
     use crate::fixture::{Layer, moe_backward, moe_ffn};
+    use crate::schedule::typical::{on_ranks, typical};
     use crate::schedule::{Schedule, schedule_with};
 
     fn rotations(checked: &CheckedGraph, choices: &str) -> Vec<u32> {
@@ -265,7 +265,7 @@ mod tests {
             }
             loads.into_iter().max().unwrap()
         };
-        let launch = on_ranks(layer.graph(), 2).unwrap();
+        let launch = on_ranks(layer.graph(), 2);
         let (even, uneven) = (equal(launch), ragged(launch.rows, launch.experts));
         assert!(longest(rotation.into(), &uneven) < longest(0, &uneven));
         assert!(longest(rotation.into(), &even) <= longest(0, &even));
@@ -314,7 +314,7 @@ mod tests {
             let phases = still(&checked, &target).phases;
             let (costs, works) = (CostModel::new(&target), Works::of_phases(graph));
             for ranks in [1, 8] {
-                let typical = on_ranks(graph, ranks).unwrap();
+                let typical = on_ranks(graph, ranks);
                 let experts = u64::from(typical.experts.min(64));
                 let items = |height: Height| match height {
                     Height::Rows(rows) => typical.rows.div_ceil(rows).min(64),
@@ -390,9 +390,7 @@ mod tests {
                 let checked = moe_ffn(&layer);
                 let phases = still(&checked, target).phases;
                 let cores = target.cores.aic;
-                let launches: Vec<Typical> =
-                    [8, 4, 2].iter().filter_map(|&ranks| on_ranks(checked.graph(), ranks)).collect();
-                let launches = if launches.is_empty() { vec![typical(checked.graph())] } else { launches };
+                let launches = launches(checked.graph(), &[8, 4, 2]);
                 let mut rows: Vec<Vec<u32>> = launches.iter().copied().map(equal).collect();
                 let few = launches.iter().all(|launch| launch.experts <= 4);
                 rows.extend(launches.iter().filter(|_| few).map(|launch| ragged(launch.rows, launch.experts)));
