@@ -58,22 +58,9 @@ pub(super) const PRODUCT_ROWS: Ladder =
 /// The rows of products in kernels that also have gradients. Gradient tiles are more than half of the work there, and have all rows of an
 /// expert with any size.
 pub(super) const ROWS_BESIDE_GRADIENTS: Ladder = Ladder { even: Some(0.011), ..PRODUCT_ROWS };
-/// Rows and columns with which a tile of a product is multiplied for as long as its operands are read. Smaller tiles must save
-/// [`GAIN_OF_SMALL_TILES`].
-pub(super) const FULL_TILE: usize = 128;
-/// The part of the estimated latency that tiles of products must save if they have fewer rows or columns than [`FULL_TILE`]. Tiles with fewer
-/// rows save most in layers that mainly send rows, and tiles with fewer columns where experts have few columns. With 0.02, some layers take up
-/// to 14 % longer if tokens are distributed unevenly.
-pub(super) const GAIN_OF_SMALL_TILES: f64 = 0.05;
-
 /// The rows of puts. Puts of short rows need many rows: a put of 1 KiB takes as long as one of 4 KiB.
 pub(super) const PUTS: Ladder =
     Ladder { name: "PUT", values: &[2, 4, 8, 16, 32, 64, 128], first: 2, least: 2, even: Some(0.01), gain: 0.01 };
-/// Larger puts must save [`GAIN_OF_FEW_PUTS`] if the rows of a rank for an expert make fewer puts than this. Cores then have unlike numbers of
-/// rows, which the estimate does not show. In the simulator, layers with long rows take up to 7 % longer, but some with short rows half the time.
-pub(super) const FEW_PUTS: usize = 4;
-/// The part of the estimated latency that larger puts must save if there would be fewer than [`FEW_PUTS`].
-pub(super) const GAIN_OF_FEW_PUTS: f64 = 0.1;
 /// The rows that a put may always have, regardless of their bytes.
 pub(super) const ROWS_OF_PUTS: usize = 16;
 /// The maximum number of bytes of a put of more rows, unless there are [`MANY_PUTS`]. A core puts them in 6.5 µs, nearly three times as long as
@@ -82,10 +69,6 @@ pub(super) const BYTES_OF_PUTS: usize = 64 << 10;
 /// Puts of more bytes than [`BYTES_OF_PUTS`] are tried only if a rank's rows for an expert make at least this number of them. Cores then still
 /// have about equal numbers of bytes.
 pub(super) const MANY_PUTS: usize = 8;
-/// The part of the estimated latency that puts of more bytes than [`BYTES_OF_PUTS`] must save. In the simulator, layers that mainly send long
-/// rows then take up to a quarter less time.
-pub(super) const GAIN_OF_LARGE_PUTS: f64 = 0.03;
-
 /// The tile sizes in the order in which they are chosen: sizes of products matter most. A gradient's rows come before its columns:
 /// if doubling one makes doubling the other unnecessary, doubling the rows costs less with uneven tokens.
 pub(super) const LADDERS: [Ladder; 7] = [

@@ -2,10 +2,7 @@
 
 use super::expected::Expected;
 use super::fit::fitted;
-use super::ladders::{
-    BYTES_OF_PUTS, FEW_PUTS, FEW_ROWS, FULL_TILE, GAIN_OF_FEW_PUTS, GAIN_OF_LARGE_PUTS, GAIN_OF_SMALL_TILES, Ladder,
-    MANY_PUTS, NARROW, ROWS_BESIDE_GRADIENTS, ROWS_OF_PUTS,
-};
+use super::ladders::{BYTES_OF_PUTS, FEW_ROWS, Ladder, MANY_PUTS, NARROW, ROWS_BESIDE_GRADIENTS, ROWS_OF_PUTS};
 use super::latency::Latency;
 use crate::analyze::CheckedGraph;
 use crate::front::ReadModule;
@@ -31,10 +28,6 @@ pub(super) struct Search<'a> {
     /// The ladder of each open size. In a combination of sizes, the number at the same index is the index of the size's value on its
     /// ladder.
     pub(super) ladders: Vec<Ladder>,
-    /// Rows that a rank sends to an expert on average.
-    rows: usize,
-    /// Bytes of the longest row that a task puts.
-    row_bytes: usize,
     /// For each taskflow, the indices of the ladders of the sizes that it depends on.
     of_flows: Vec<Vec<usize>>,
     /// For each taskflow, the results of all combinations of its sizes that have been estimated.
@@ -73,7 +66,7 @@ impl<'a> Search<'a> {
         };
         let of_flows: Vec<_> = module.names().iter().map(depends).collect();
         let known = vec![HashMap::new(); of_flows.len()];
-        Self { name, module, set, target, expected, tokens, ladders, rows: 0, row_bytes: 0, of_flows, known }
+        Self { name, module, set, target, expected, tokens, ladders, of_flows, known }
     }
 
     /// The best sizes. If the kernel can have none of those tried, the sizes that the search begins with.
@@ -113,7 +106,6 @@ impl<'a> Search<'a> {
         });
         let rows = rows.min().unwrap_or_default();
         let row_bytes = flows.iter().map(|flow| bytes_of_put_rows(flow.graph())).max().unwrap_or_default();
-        (self.rows, self.row_bytes) = (rows, row_bytes);
         let gradients = flows.iter().any(|flow| flow.graph().needs_whole_experts());
         for ladder in &mut self.ladders {
             match ladder.name {
@@ -207,9 +199,8 @@ impl<'a> Search<'a> {
             let before = places.clone();
             for ladder in 0..places.len() {
                 for next in self.moves(ladder, &places) {
-                    let wanted = self.wanted(ladder, places[ladder], next[ladder]);
-                    let less = self.time(&next, wanted.even_below(&time))?;
-                    if let Some(less) = less.filter(|less| wanted.saves(less, &time)) {
+                    let less = self.time(&next, self.ladders[ladder].even_below(&time))?;
+                    if let Some(less) = less.filter(|less| self.ladders[ladder].saves(less, &time)) {
                         (places, time) = (next, less);
                     }
                 }
@@ -218,19 +209,6 @@ impl<'a> Search<'a> {
                 return Ok(places);
             }
         }
-    }
-
-    /// The ladder of a size, with the part of the latency that a step from value `from` to value `to` must save.
-    fn wanted(&self, ladder: usize, from: usize, to: usize) -> Ladder {
-        let ladder = self.ladders[ladder];
-        let value = ladder.values[to];
-        let gain = match ladder.name {
-            "PUT" if to > from && value * FEW_PUTS > self.rows => GAIN_OF_FEW_PUTS,
-            "PUT" if to > from && is_large(value, self.row_bytes) => GAIN_OF_LARGE_PUTS,
-            "TILE_M" | "TILE_N" if to < from && value < FULL_TILE => GAIN_OF_SMALL_TILES,
-            _ => return ladder,
-        };
-        Ladder { gain, even: Some(gain), ..ladder }
     }
 
     pub(super) fn sizes(&self, places: &[usize]) -> NamedSizes {
@@ -263,7 +241,8 @@ impl<'a> Search<'a> {
     }
 
     fn estimate(&mut self, flow: usize, places: &[usize], below: Option<f64>) -> Result<Known, String> {
-        let Some(flow) = self.module.check_one(flow, &self.settings(places)) else { return Ok(Known::Refused) };
+        let Some(mut flow) = self.module.check_one(flow, &self.settings(places)) else { return Ok(Known::Refused) };
+        flow.name_ranks(self.expected.ranks.as_slice());
         let ranks = self.ranks(flow.graph().sizes.experts)?;
         let needs_uneven = |even: Time| below.is_none_or(|below| even.us() < below);
         Ok(match estimate(&flow, self.target, ranks, needs_uneven) {

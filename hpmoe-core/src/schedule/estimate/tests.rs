@@ -87,7 +87,7 @@ fn one_by_one(
             let free = clocks[core];
             let begun = free.max(ready.at(share)) + run.fixed[entry.phase];
             let ended = match graph.tasks[graph.phases[entry.phase].task].kind {
-                TaskKind::Put => put(run, links, (part, entry.phase), &work, begun),
+                TaskKind::Put => put(run, links, entry.phase, &work, begun),
                 _ => {
                     let (ended, read) = computed(run, (part, entry.phase), &work, free, begun);
                     hbm += read;
@@ -102,12 +102,12 @@ fn one_by_one(
 }
 
 /// The end of a put. A put to another rank goes through the links, and is known to have arrived a fence later.
-fn put(run: &Run, links: &mut Links, who: (PartId, PhaseId), work: &Work, begun: Time) -> Time {
+fn put(run: &Run, links: &mut Links, phase: PhaseId, work: &Work, begun: Time) -> Time {
     let begun = begun + Time::from_ns(run.target.sync.put_start_ns);
     let alone = begun + run.costs.alone(0, work);
     match *work {
         Work::Put { to, bytes } if to > 0 => {
-            alone.max(links.put(who, bytes, begun)) + Time::from_ns(run.target.sync.fence_remote_ns)
+            alone.max(links.put(phase, (to, bytes), begun)) + Time::from_ns(run.target.sync.fence_remote_ns)
         }
         _ => alone,
     }
@@ -160,11 +160,18 @@ fn entries_take_what_their_tiles_take_one_by_one() {
             memory: Vec::new(),
         });
     });
-    let kernels = [moe_ffn(&narrow), backward, once(&uneven), in_chunks, few, external];
-    let mut waited = 0;
+    // A range of experts, dealt with a rotation.
+    let many = moe_ffn(&Layer { experts: 256, tokens: 16, ..Layer::SMALL });
+    let kernels = [moe_ffn(&narrow), backward, once(&uneven), in_chunks, few, external, many];
+    let (mut waited, mut ranges) = (0, 0);
     for (checked, spread) in kernels.iter().flat_map(|checked| [Spread::Even, Spread::Uneven].map(|s| (checked, s))) {
         let ranks = 8;
-        let schedule = schedule_on(checked, &target, ranks);
+        let mut schedule = schedule_on(checked, &target, ranks);
+        for id in checked.graph().phases.ids() {
+            let phase = &mut schedule.phases[id];
+            phase.rotation = if phase.spans_experts { 7 } else { phase.rotation };
+            ranges += u32::from(phase.spans_experts);
+        }
         let order = schedule.order(ranks).unwrap();
         let groups = Groups::new(checked.graph(), ranks);
         let works = Works::of_phases(checked.graph());
@@ -203,7 +210,7 @@ fn entries_take_what_their_tiles_take_one_by_one() {
         run.links = Links::new(checked.graph(), order, &target);
         assert_eq!(run.end(), last);
     }
-    assert!(waited > 40, "{waited}");
+    assert!(waited > 40 && ranges > 3, "{waited}, {ranges}");
 }
 
 #[test]

@@ -47,11 +47,11 @@ impl Run<'_> {
     }
 
     fn puts(&self, work: &Work) -> Tile {
-        let bytes = match *work {
-            Work::Put { to, bytes } if to != OWN => Some(bytes),
+        let through = match *work {
+            Work::Put { to, bytes } if to != OWN => Some((to, bytes)),
             _ => None,
         };
-        Tile::Puts { alone: self.costs.alone(OWN, work), bytes }
+        Tile::Puts { alone: self.costs.alone(OWN, work), through }
     }
 
     fn computes(&self, (part, phase): (PartId, PhaseId), work: Work) -> Tile {
@@ -78,13 +78,13 @@ impl Run<'_> {
                 self.hbm += spent.hbm;
                 Time(begun + spent.time.0)
             }
-            Tile::Puts { alone, bytes } => {
+            Tile::Puts { alone, through } => {
                 let sync = &self.target.sync;
                 let begun = Time(begun) + Time::from_ns(sync.put_start_ns);
-                match bytes {
-                    Some(bytes) => {
-                        let through = self.links.put((tiles.part, tiles.phase), bytes, begun);
-                        (begun + alone).max(through) + Time::from_ns(sync.fence_remote_ns)
+                match through {
+                    Some(put) => {
+                        let left = self.links.put(tiles.phase, put, begun);
+                        (begun + alone).max(left) + Time::from_ns(sync.fence_remote_ns)
                     }
                     None => begun + alone,
                 }
