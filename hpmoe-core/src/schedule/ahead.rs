@@ -19,7 +19,8 @@ const FEW: usize = 4;
 
 /// The number of experts started ahead, as chosen or by default. The default is 0 if an expert has many row tiles: the rows of the next
 /// expert can then arrive while all work on this one runs. Otherwise it is 1, or as many as give each core a tile of a product. With fewer,
-/// a core without a tile of the next expert would return to the first expert before the other role has finished with it.
+/// a core without a tile of the next expert would return to the first expert before the other role has finished with it. If the entries of
+/// several experts are put together, the last of them comes sooner after its first phases, so as many more experts are started ahead.
 pub(super) fn ahead(graph: &TaskGraph, costs: &EntryCosts, choices: &Choices, ranks: u32, cores: u32) -> u32 {
     if let Some(chosen) = choices.experts_ahead {
         return chosen;
