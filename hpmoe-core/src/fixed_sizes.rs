@@ -108,10 +108,11 @@ pub fn costly_sizes(built: BuiltKernel<'_>, target: &Target, expected: Expected)
         return None;
     }
     let estimated = expected.estimated(own.kernel.constants.get("TOKENS"));
-    let best = front(&free, &for_launches(overrides(&others, &chosen), estimated)).ok()?;
+    let named = expected.ranks.as_slice();
+    let best = front(&free, &for_launches(overrides(&others, &chosen), estimated)).ok()?.for_ranks(named);
     let best = latency(&best.flows, target, expected)?;
     let with_tokens = match estimated.tokens {
-        Some(_) => Some(front(module, &for_launches(overrides(set, open), estimated)).ok()?),
+        Some(_) => Some(front(module, &for_launches(overrides(set, open), estimated)).ok()?.for_ranks(named)),
         None => None,
     };
     let own = with_tokens.as_ref().unwrap_or(own);

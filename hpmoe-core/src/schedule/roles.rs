@@ -85,7 +85,12 @@ fn put_cores(graph: &TaskGraph, costs: &EntryCosts, cores: Cores, choices: &Choi
             // With many puts per peer, a core count that does not divide the number of peers costs less than fewer computing cores would.
             let few = phases(TaskKind::Put).all(|(id, _)| costs.has_few_pieces(graph, id));
             let further = if few { cores / 3 } else { cores / 5 };
-            divisible(cores, further, (aiv - computing).clamp(1, aiv - 1))
+            let most = (aiv - computing).clamp(1, aiv - 1);
+            let cores = divisible(cores, further, most);
+            // With many puts per peer and an even number of cores that serve all peers, the same cores would put rows for the same peer again and
+            // again, and wait for their fences together, while the link is free.
+            let together = !few && cores % 2 == 0 && dedicated(graph, aiv, choices).is_none();
+            if together && cores < most { cores + 1 } else { cores }
         }
     }
 }
@@ -143,7 +148,7 @@ mod tests {
     #[test]
     fn where_few_puts_go_to_each_peer_more_cores_put_than_fill_the_link() {
         let putting = |tokens| split(&moe_ffn(&Layer { tokens, put: 8, experts: 256, ..Layer::DEEPSEEK }), 48)[1].2;
-        assert_eq!([256, 4096].map(putting), [32, 24]);
+        assert_eq!([256, 4096].map(putting), [32, 25]);
     }
 
     #[test]
@@ -167,7 +172,7 @@ mod tests {
     fn puts_take_no_more_cores_than_fill_the_link() {
         assert_eq!(
             split(&moe_ffn(&Layer::DEEPSEEK), 48),
-            [("matrix", 0, 24), ("communication", 0, 24), ("vector", 24, 24)]
+            [("matrix", 0, 24), ("communication", 0, 25), ("vector", 25, 23)]
         );
     }
 
@@ -251,6 +256,9 @@ mod tests {
                     let few = of(putting).all(|id| costs.has_few_pieces(graph, id));
                     let further = if few { 3 } else { 5 };
                     let puts = divisible(wanted, wanted / further, bounds[2]);
+                    let shared = dedicated(graph, cores.aiv, &choices).is_none();
+                    let odd = !few && shared && puts % 2 == 0 && puts < bounds[2].clamp(1, cores.aiv - 1);
+                    let puts = puts + u32::from(odd);
                     assert_eq!(roles[putting].count, puts, "{bounds:?}");
                     reasons.extend(bounds.iter().position(|&bound| bound == least));
                     assert_eq!((roles[RoleId(2)].first, roles[RoleId(2)].count), (puts, cores.aiv - puts));

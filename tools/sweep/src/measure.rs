@@ -100,6 +100,7 @@ fn checked(layer: Layer, ranks: u32, target: &Target) -> Result<CheckedGraph, St
         let kernel = front(&module, &overrides(&settings, &sizes)).map_err(|faults| {
             format!("{}: {}", model.name, faults.first().map_or_else(String::new, |fault| fault.words().message))
         })?;
+        let kernel = kernel.for_ranks(&[ranks]);
         if let Some(flow) = kernel.flows.into_iter().find(|flow| flow.graph().taskflow == layer.direction.name()) {
             return Ok(flow);
         }

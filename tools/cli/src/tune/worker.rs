@@ -160,7 +160,8 @@ fn searched(
 
 /// The kernel with different tile sizes than by default, if these are possible.
 fn built(source: &KernelSource, sizes: &NamedSizes) -> Option<Front> {
-    front(&source.module, &overrides(&source.set, &with_tuned(&source.open, sizes))).ok()
+    let front = front(&source.module, &overrides(&source.set, &with_tuned(&source.open, sizes))).ok()?;
+    Some(front.for_ranks(&source.ranks))
 }
 
 /// Reports to the main thread, and remembers what the main thread already knows.
