@@ -147,7 +147,11 @@ fn the_page_has_the_memory_of_chunks() {
         let words = match chunks {
             1 => [format!("{peak:.1}"), format!("{gb:.1}")],
             8 => [format!("{peak:.1} (−{:.2} %)", saves(peak, 22.9)), format!("{gb:.1} (−{:.1} %)", saves(gb, least))],
-            _ => [format!("{peak:.2} (−{:.1} %)", saves(peak, 22.9)), format!("{gb:.1} (−{:.1} %)", saves(gb, least))],
+            // Two chunks need a few words more than one, which is no change of 0.1 %.
+            _ => [
+                format!("{peak:.2} (−{:.1} %)", saves(peak, 22.9)),
+                format!("{gb:.1} (−{:.1} %)", saves(gb, least).max(0.0)),
+            ],
         };
         assert_eq!(theirs[2..], words, "{chunks} chunks");
     }
