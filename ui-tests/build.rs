@@ -24,7 +24,7 @@ fn main() {
     ]);
     let own = own.into_iter().chain(examples).chain(variants).chain(layers::write_chunks());
     kernels(own).build();
-    kernels([layers::write_many_experts()]).ranks(1).build();
+    kernels(layers::write_many_experts()).ranks(1).build();
     // So few cores that each has several tiles of a task.
     let few = [
         "bodies",

@@ -65,15 +65,18 @@ pub fn write_chosen_sums() -> [PathBuf; 3] {
     ]
 }
 
-/// The small forward layer with so many experts that their entries share descriptors.
-pub fn write_many_experts() -> PathBuf {
-    let text = std::fs::read_to_string("kernels/ffn.rs").expect("the kernels of this package");
-    let sizes = [("HIDDEN", 32), ("INTER", 32), ("EXPERTS", 128), ("TOKENS", 96)];
-    let text = sizes.iter().fold(text, |text, (constant, size)| set(&text, constant, *size));
-    write_file(
-        "many_experts",
-        &text[text.find("\nuse ").expect("the kernel uses the runtime")..].replace("mod ffn {", "mod many_experts {"),
-    )
+/// The small forward layer and the small sums with so many experts that cores have tiles of few of them.
+pub fn write_many_experts() -> [PathBuf; 2] {
+    let many = |name: &str, sizes: &[(&str, usize)]| {
+        let text = std::fs::read_to_string(format!("kernels/{name}.rs")).expect("the kernels of this package");
+        let text = sizes.iter().fold(text, |text, (constant, size)| set(&text, constant, *size));
+        let text = &text[text.find("\nuse ").expect("the kernel uses the runtime")..];
+        write_file(&format!("many_{name}"), &text.replace(&format!("mod {name} {{"), &format!("mod many_{name} {{")))
+    };
+    [
+        many("ffn", &[("HIDDEN", 32), ("INTER", 32), ("EXPERTS", 128), ("TOKENS", 96)]),
+        many("sums", &[("EXPERTS", 128), ("TOKENS", 96)]),
+    ]
 }
 
 /// The layer and the small kernels of chunks, for launches that choose the number of chunks, under other names.

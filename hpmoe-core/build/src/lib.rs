@@ -149,8 +149,9 @@ impl Kernels {
     /// Adds a number of ranks, from 1 to 256, that the kernels can run on. They also run on every number in this range that divides their
     /// experts. With a number that does not divide them, some places for experts stay empty.
     ///
-    /// Open tile sizes (`pub const TILE_N: usize = _;`) and the roles of cores are chosen for the number that was added first. If none is
-    /// added, they are chosen for the largest number up to eight that divides the experts.
+    /// Open tile sizes (`pub const TILE_N: usize = _;`), the roles of cores, the bands and rotation of tiles, and the phases whose experts
+    /// share descriptors are chosen for the number that was added first. If none is added, they are chosen for the largest number up to eight
+    /// that divides the experts.
     ///
     /// ```no_run
     /// // 288 experts on 20 ranks.

@@ -109,7 +109,8 @@ pub struct TaskGraph {
     pub taskflow: String,
     /// The sizes of the layer.
     pub sizes: Sizes,
-    /// Numbers of ranks that a build names. Schedules are made for them, and for the numbers that divide the experts.
+    /// Numbers of ranks that a build names. Schedules are made for them, and for the numbers that divide the experts. Roles, bands, rotation and
+    /// shared descriptors are chosen for the first one.
     pub named_ranks: Vec<u32>,
     /// Every constant of the module with its value, in order of declaration.
     pub constants: Vec<(String, Constant)>,

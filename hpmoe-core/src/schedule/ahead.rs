@@ -3,8 +3,10 @@
 
 use super::Choices;
 use super::cost::EntryCosts;
-use super::spans::experts;
+use super::spans::experts_together;
+use super::typical::typical;
 use crate::graph::{SpaceKind, TaskGraph};
+use crate::ids::PhaseId;
 use hpmoe_kernels::op::TaskKind;
 
 /// The maximum default for experts started ahead.
@@ -37,8 +39,10 @@ pub(super) fn ahead(graph: &TaskGraph, costs: &EntryCosts, choices: &Choices, ra
     if items >= many && fewest >= 2 * u64::from(cores) {
         return 0;
     }
-    let spanned = graph.phases.iter().filter(|(_, phase)| graph.tasks[phase.task].kind == TaskKind::Matrix);
-    let spanned = spanned.map(|(id, _)| experts(graph, costs, (ranks, cores), id)).max().unwrap_or(1);
+    let together = |ranks: u32, phase: PhaseId| experts_together(graph, costs, (ranks, cores), phase);
+    let products = graph.phases.iter().filter(|(_, phase)| graph.tasks[phase.task].kind == TaskKind::Matrix);
+    let spanned = products.filter(|(id, _)| together(typical(graph).ranks, *id) > 1).map(|(id, _)| together(ranks, id));
+    let spanned = spanned.max().unwrap_or(1);
     (u64::from(cores).div_ceil(fewest).min(MOST) + spanned - 1) as u32
 }
 

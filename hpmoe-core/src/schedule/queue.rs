@@ -141,7 +141,7 @@ pub struct PhaseSchedule {
     /// Whether the phase is walked together with the previous phase. In every queue, the phase's entry of a group directly follows the
     /// previous phase's entry of that group. A core makes a tile of the previous phase and then the same tile of this phase.
     pub joins_previous: bool,
-    /// Whether one descriptor can stand for entries of consecutive experts, because most cores have no tile of most of them.
+    /// Whether one descriptor can stand for entries of consecutive experts, because an expert has tiles for at most half of the cores.
     pub spans_experts: bool,
     /// Whether the right operand of a tile's product (weights that no phase writes) is read before the tile begins, while the core ends
     /// the previous tile and while it waits.

@@ -2,7 +2,7 @@
 
 use super::groups::chunk;
 use super::{Entry, Order, Schedule};
-use crate::graph::TaskGraph;
+use crate::graph::{Height, SpaceKind, TaskGraph};
 use crate::ids::{PartId, PhaseId};
 use hpmoe_kernels::op::TaskKind;
 
@@ -17,7 +17,7 @@ pub(crate) fn peer_step(ranks: u32, entry: Entry, next: Entry) -> Option<u32> {
 
 /// Whether the second entry is that of the expert after the first one's: of the same phase, chunk and peer, and with tiles that follow the
 /// first one's in the numbering that deals tiles to cores.
-pub(crate) fn next_expert(graph: &TaskGraph, ranks: u32, entry: Entry, next: Entry) -> bool {
+pub(crate) fn is_next_expert(graph: &TaskGraph, ranks: u32, entry: Entry, next: Entry) -> bool {
     let alike = (entry.phase, entry.peer_offset) == (next.phase, next.peer_offset);
     alike
         && one_group_per_expert(graph, ranks, entry.phase)
@@ -25,10 +25,13 @@ pub(crate) fn next_expert(graph: &TaskGraph, ranks: u32, entry: Entry, next: Ent
         && chunk(graph, ranks, entry) == chunk(graph, ranks, next)
 }
 
-/// Whether a phase has one group for each expert.
+/// Whether a phase has one group for each expert, and the numbers that deal its tiles ascend in the rank's order of experts. They don't for
+/// tasks that add to an expert's matrices: if there are several chunks, an expert's tiles have the same numbers in each of them, so that the
+/// same core adds each time.
 pub(super) fn one_group_per_expert(graph: &TaskGraph, ranks: u32, phase: PhaseId) -> bool {
     let space = graph.spaces[graph.phases[phase].space];
-    !space.by_chunk() && (ranks == 1 || !space.kind.by_peer())
+    let adds = space.kind == SpaceKind::RowTiles && space.height == Height::WholeExpert;
+    !space.by_chunk() && !adds && (ranks == 1 || !space.kind.by_peer())
 }
 
 /// The difference between consecutive entries of a range.
@@ -124,7 +127,7 @@ impl Schedule {
         let peers = peer_step(order.ranks, entry, next).filter(|_| vector && phase.rotation == 0);
         let experts = phase.spans_experts
             && order.turn(graph, entry.phase).is_none()
-            && next_expert(graph, order.ranks, entry, next);
+            && is_next_expert(graph, order.ranks, entry, next);
         peers.map(Step::Peers).or_else(|| experts.then_some(Step::Expert))
     }
 }
@@ -132,8 +135,7 @@ impl Schedule {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::{Layer, chunked, moe_ffn};
-    use crate::graph::SpaceKind;
+    use crate::fixture::{Layer, chunked, moe_ffn, sums};
     use crate::ids::{Arena, PhaseId};
     use crate::schedule::{Choices, schedule_with};
     use crate::target::Target;
@@ -205,8 +207,17 @@ mod tests {
             chunked.graph().phases.iter().find(|(_, phase)| chunked.graph().tasks[phase.task].kind == TaskKind::Matrix);
         let phase = product.unwrap().0;
         let tile = |expert: u32| Entry { phase, expert, peer_offset: 0 };
-        let next = |from: u32| next_expert(chunked.graph(), 8, tile(from), tile(from + 1));
+        let next = |from: u32| is_next_expert(chunked.graph(), 8, tile(from), tile(from + 1));
         assert_eq!([6, 7, 8].map(next), [true, false, true], "a descriptor has one chunk");
+        // Tasks that add to an expert's matrices have the same numbers in each chunk.
+        let sums = sums(&Layer { experts: 64, ..Layer::SMALL }, 2);
+        let adds = sums.graph().phases.ids().filter(|&phase| sums.graph().adds_up(phase));
+        let adds: Vec<PhaseId> = adds.collect();
+        assert!(!adds.is_empty());
+        for phase in adds {
+            let tile = |expert: u32| Entry { phase, expert, peer_offset: 0 };
+            assert!(!is_next_expert(sums.graph(), 1, tile(0), tile(1)));
+        }
     }
 
     #[test]

@@ -87,10 +87,10 @@ fn put_cores(graph: &TaskGraph, costs: &EntryCosts, cores: Cores, choices: &Choi
             let further = if few { cores / 3 } else { cores / 5 };
             let most = (aiv - computing).clamp(1, aiv - 1);
             let cores = divisible(cores, further, most);
-            // With many puts per peer and an even number of cores that serve all peers, the same cores would put rows for the same peer again and
-            // again, and wait for their fences together, while the link is free.
-            let together = !few && cores % 2 == 0 && dedicated(graph, aiv, choices).is_none();
-            if together && cores < most { cores + 1 } else { cores }
+            // With many puts per peer and an even number of cores, the same cores would put to one peer at the same time, and wait for their
+            // fences together while the link is free. Dedicated cores serve few peers anyway.
+            let in_step = !few && cores % 2 == 0 && dedicated(graph, aiv, choices).is_none();
+            if in_step && cores < most { cores + 1 } else { cores }
         }
     }
 }

@@ -19,8 +19,8 @@ const FEW: u32 = 4;
 /// The maximum number of experts, and of row tiles per expert, to examine. Further ones repeat the pattern.
 const MOST: u32 = 64;
 
-/// The numbers of ranks for which a rotation is chosen if the build names none and they divide the experts. With fewer ranks, a rank has more experts, and without a
-/// rotation, the same cores make the short tiles of all of them.
+/// The numbers of ranks for which a rotation is chosen if the build names none. Those that don't divide the experts are left out. With
+/// fewer ranks, a rank has more experts, and without a rotation, the same cores make the short tiles of all of them.
 const RANKS: [u32; 3] = [8, 4, 2];
 
 /// The rotation of the tiles of all products: as chosen, or by default 0 unless the same cores would make all short or narrow tiles of

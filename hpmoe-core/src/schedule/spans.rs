@@ -3,7 +3,7 @@
 use super::cost::EntryCosts;
 use super::groups::Groups;
 use super::precedence::Precedence;
-use super::ranges::{next_expert, one_group_per_expert};
+use super::ranges::{is_next_expert, one_group_per_expert};
 use super::timeline::QueueReplay;
 use super::typical::typical;
 use super::{Entry, Order, PhaseSchedule, Role};
@@ -12,7 +12,7 @@ use crate::graph::TaskGraph;
 use crate::ids::{Arena, PartId, PhaseId, RoleId};
 use crate::units::Nanos;
 
-/// Marks the phases whose experts have so few tiles that each core has a tile of at most every other expert.
+/// Marks the phases in which an expert has tiles for at most half of the cores, if a rank has at least twice [`TIMES`] experts.
 pub(super) fn spanning(
     graph: &TaskGraph,
     costs: &EntryCosts,
@@ -21,15 +21,21 @@ pub(super) fn spanning(
 ) {
     let ranks = typical(graph).ranks;
     for id in graph.phases.ids() {
-        phases[id].spans_experts = experts(graph, costs, (ranks, roles[phases[id].role].count), id) > 1;
+        phases[id].spans_experts = experts_together(graph, costs, (ranks, roles[phases[id].role].count), id) > 1;
     }
 }
 
-/// The minimum number of times that a rank's experts are divided, so that the work of one role overlaps with that of others.
+/// The minimum number of groups into which a rank's experts are divided. With fewer groups, the work of one role would not overlap with that
+/// of other roles.
 const TIMES: u64 = 8;
 
 /// The number of consecutive experts with which each core has about one tile of a phase.
-pub(super) fn experts(graph: &TaskGraph, costs: &EntryCosts, (ranks, cores): (u32, u32), phase: PhaseId) -> u64 {
+pub(super) fn experts_together(
+    graph: &TaskGraph,
+    costs: &EntryCosts,
+    (ranks, cores): (u32, u32),
+    phase: PhaseId,
+) -> u64 {
     let most = graph.sizes.local_experts(ranks as usize) as u64 / TIMES;
     match one_group_per_expert(graph, ranks, phase) {
         true => (u64::from(cores) / costs.entry_tiles(graph, ranks, phase).max(1)).min(most).max(1),
@@ -37,7 +43,8 @@ pub(super) fn experts(graph: &TaskGraph, costs: &EntryCosts, (ranks, cores): (u3
     }
 }
 
-/// Puts entries of consecutive experts next to each other, as many as give each core about one tile.
+/// Puts entries of consecutive experts next to each other, as many as give each core about one tile. The order stays as it is if its queues
+/// would then wait for each other.
 pub(super) fn gather(
     checked: &CheckedGraph,
     costs: &EntryCosts,
@@ -47,7 +54,7 @@ pub(super) fn gather(
     let graph = checked.graph();
     let gathered = |(part, queue): (PartId, &Vec<Entry>)| gathered(graph, costs, phases, order, (part, queue));
     let queues: Arena<PartId, Vec<Entry>> = order.queues.iter().map(gathered).collect();
-    if queues != order.queues && ends(checked, order.ranks, &queues) {
+    if queues != order.queues && all_run(checked, order.ranks, &queues) {
         order.queues = queues;
     }
 }
@@ -74,10 +81,10 @@ fn gathered(
         if !phases[last.phase].spans_experts {
             continue;
         }
-        let size = experts(graph, costs, (order.ranks, order.parts[part].count), last.phase) as usize;
+        let size = experts_together(graph, costs, (order.ranks, order.parts[part].count), last.phase) as usize;
         let (mut count, end) = (1, walks.len().min(at + size * heads.len()));
         for next in at + 1..end {
-            if count < size && !taken[next] && next_expert(graph, order.ranks, last, walks[next][0]) {
+            if count < size && !taken[next] && is_next_expert(graph, order.ranks, last, walks[next][0]) {
                 taken[next] = true;
                 all.extend(walks[next]);
                 last = walks[next][0];
@@ -89,7 +96,7 @@ fn gathered(
 }
 
 /// Whether all entries run with these queues.
-fn ends(checked: &CheckedGraph, ranks: u32, queues: &Arena<PartId, Vec<Entry>>) -> bool {
+fn all_run(checked: &CheckedGraph, ranks: u32, queues: &Arena<PartId, Vec<Entry>>) -> bool {
     let groups = Groups::new(checked.graph(), ranks);
     let precedence = Precedence::new(checked, &groups, ranks, None);
     let mut replay: QueueReplay<'_, Nanos> = QueueReplay::new(&precedence);
@@ -145,7 +152,7 @@ mod tests {
         let order = made.order(1).unwrap();
         let costs = EntryCosts::new(checked.graph(), &Target::ascend_a3());
         let down = PhaseId(4);
-        let size = experts(checked.graph(), &costs, (1, 24), down);
+        let size = experts_together(checked.graph(), &costs, (1, 24), down);
         assert!((2..=32).contains(&size), "{size}");
         let (_, queue) = order.queues.iter().next().unwrap();
         let runs: Vec<usize> =
@@ -173,8 +180,19 @@ mod tests {
         let checked = moe_ffn(&MANY);
         let made = made(&checked, "");
         let order = made.order(8).unwrap();
-        assert!(ends(&checked, 8, &order.queues));
+        assert!(all_run(&checked, 8, &order.queues));
+        let costs = EntryCosts::new(checked.graph(), &Target::ascend_a3());
+        let mut others = made.phases.clone();
+        checked.graph().phases.ids().for_each(|id| others[id].spans_experts = id == PhaseId(4));
+        let mut alone = made.order(1).unwrap().clone();
+        // Each expert's products together: the down projection of the next expert would come before its gate projection.
+        let (matrix, _) = alone.queues.iter().next().unwrap();
+        alone.queues[matrix].sort_by_key(|entry| entry.expert);
+        let before = alone.clone();
+        assert!(all_run(&checked, 1, &before.queues));
+        gather(&checked, &costs, &others, &mut alone);
+        assert_eq!(alone, before);
         let backwards = order.queues.iter().map(|(_, queue)| queue.iter().rev().copied().collect()).collect();
-        assert!(!ends(&checked, 8, &backwards));
+        assert!(!all_run(&checked, 8, &backwards));
     }
 }

@@ -63,7 +63,8 @@ struct HpmoeDescriptor {
     uint32_t peers;        /* SENDS, SENDS_ONCE, ARRIVALS: number of the entry's peers, with one group each; else 1 */
     uint32_t peer_step;    /* distance from one peer to the next, modulo ranks; less than ranks */
     uint32_t
-        more_experts; /* with one peer: number of positions of experts after `expert`, with one group each; else 0 */
+        more_experts; /* with one peer: number of further experts, at the positions after `expert`, with one group each; */
+                      /* their `counted` ascend; else 0 */
     uint32_t reserved;
 };
 

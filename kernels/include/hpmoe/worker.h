@@ -19,7 +19,7 @@ struct Group {
     uint32_t expert; // local expert, if the space's groups have one
 };
 
-// The group of an entry that belongs to a peer, and to the expert at a position of its owner's.
+// The group of an entry for a peer and the expert at `position` in its owner's order of experts.
 HPMOE_INLINE Group GroupOf(const Core &core, const HpmoeDescriptor &entry, uint32_t peer, uint32_t position) {
     if (entry.kind == HPMOE_BLOCKS || entry.kind == HPMOE_CHUNKS) {
         return Group{entry.chunk, 0};
@@ -247,8 +247,8 @@ struct EntryGroups {
 
     HPMOE_INLINE bool Ascends() const { return entry.peer_step == 1 || entry.more_experts != 0; }
 
-    // End of the run of positions, from `place` on, along which the numbering of tiles is continuous: the run ends
-    // where peers wrap around.
+    // End of the run of positions, from `place` on, along which the numbering of tiles is continuous. A run of peers ends
+    // where ranks wrap around. Experts form one run.
     HPMOE_INLINE uint32_t RunEnd(uint32_t place) const {
         if (entry.more_experts != 0) {
             return All();
@@ -266,6 +266,7 @@ struct EntryGroups {
     HPMOE_INLINE uint32_t NextOfRun(uint32_t place, uint32_t end) const {
         const uint32_t own = core.number - entry.core_first, cores = entry.core_count;
         const uint32_t first = Count(place), behind = first + Tiles(place);
+        HPMOE_EXPECTS(!Ascends() || Count(end - 1) >= first);
         uint32_t number; // number of the core's next tile
         if (Ascends()) {
             uint32_t in_round;
@@ -347,7 +348,8 @@ HPMOE_INLINE bool WalkGroups(AnyCore &core, const HpmoeDescriptor &entry, const 
     return true;
 }
 
-// Processes the groups of an entry of a matrix core, one for each expert.
+// Processes the groups of a matrix core's entry, which has one peer and one group for each expert. Returns false if the
+// core must leave.
 template <class Program, class AnyCore>
 HPMOE_INLINE bool WalkExperts(AnyCore &core, const HpmoeDescriptor &entry, const HpmoeSpace &space) {
     const EntryGroups groups = {core, entry, space};

@@ -3,6 +3,7 @@
 use crate::random::{Case, Routing, cases, config, experts, ids, numbers, slots};
 use crate::small_kernels::{chunks, sums};
 use hpmoe_runtime::prelude::*;
+use many::many_sums;
 use proptest::prelude::*;
 
 macro_rules! counts {
@@ -85,6 +86,32 @@ proptest! {
         prop_assert!(first.iter().eq(found_first.iter()) && second.iter().eq(found_second.iter()), "{:?}", case);
         prop_assert!(y.iter().eq(found_y.iter()), "{:?}", case);
         prop_assert_eq!(report.empty_tasks, 0);
+    }
+}
+
+mod many {
+    include!(concat!(env!("OUT_DIR"), "/many_sums.rs"));
+}
+
+proptest! {
+    #![proptest_config(config(12))]
+
+    /// Tiles that add have the same numbers in each chunk, so cores can't look for theirs among those of several experts.
+    #[test]
+    fn chunks_add_to_the_matrices_of_many_experts(case in cases(many_sums::EXPERTS, many_sums::TOKENS)) {
+        let ep = case.ep();
+        let route = Route::new(ep, many_sums::EXPERTS, &ids::<{ many_sums::TOP_K }>(&case, many_sums::EXPERTS)).unwrap();
+        let (x, z) = (numbers(&case), slots(&case, &route));
+        let before = || (experts(&case, many_sums::EXPERTS, 1), experts(&case, many_sums::EXPERTS, 2));
+        let ((mut first, mut second), mut y) = (before(), case.zeros());
+        many_sums::forward(ep, &route, &x, &z, &mut first, &mut second, &mut y);
+        let mut found = (before(), case.zeros());
+        let ((to_first, to_second), to_y) = (&mut found.0, &mut found.1);
+        let report = many_sums::forward::launch(&case.group(), &route, &x, &z, to_first, to_second, to_y);
+        report.map_err(|error| TestCaseError::fail(format!("{case:?}: {error}")))?;
+        let ((found_first, found_second), found_y) = &found;
+        prop_assert!(first.iter().eq(found_first.iter()) && second.iter().eq(found_second.iter()), "{:?}", case);
+        prop_assert!(y.iter().eq(found_y.iter()), "{:?}", case);
     }
 }
 

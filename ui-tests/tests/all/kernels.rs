@@ -6,13 +6,13 @@ use crate::small_kernels::{
     self, coarse, columns, deep, echo, elementwise, ffn, fused, mixed, odd, once, products, rows, stacked,
 };
 use hpmoe_runtime::prelude::*;
-use many::many_experts;
+use many::many_ffn;
 use proptest::prelude::*;
 use std::ffi::c_int;
 use std::hint::black_box;
 
 mod many {
-    include!(concat!(env!("OUT_DIR"), "/many_experts.rs"));
+    include!(concat!(env!("OUT_DIR"), "/many_ffn.rs"));
 }
 
 /// `mixed.tuned.toml` is next to the source.
@@ -29,16 +29,16 @@ proptest! {
 
     /// Cores look for their tiles among those of several experts at once.
     #[test]
-    fn many_experts_with_few_tiles_give_the_bits_of_the_reference(case in cases(many_experts::EXPERTS, many_experts::TOKENS)) {
+    fn many_experts_with_few_tiles_give_the_bits_of_the_reference(case in cases(many_ffn::EXPERTS, many_ffn::TOKENS)) {
         let ep = case.ep();
-        let route = Route::new(ep, many_experts::EXPERTS, &ids::<{ many_experts::TOP_K }>(&case, many_experts::EXPERTS)).unwrap();
+        let route = Route::new(ep, many_ffn::EXPERTS, &ids::<{ many_ffn::TOP_K }>(&case, many_ffn::EXPERTS)).unwrap();
         let (x, w) = (numbers(&case), weights(&case));
-        let [gate, up] = [1, 2].map(|which| experts(&case, many_experts::EXPERTS, which));
-        let down = experts(&case, many_experts::EXPERTS, 3);
+        let [gate, up] = [1, 2].map(|which| experts(&case, many_ffn::EXPERTS, which));
+        let down = experts(&case, many_ffn::EXPERTS, 3);
         let mut expected = case.zeros();
-        many_experts::forward(ep, &route, &x, &w, &gate, &up, &down, &mut expected);
+        many_ffn::forward(ep, &route, &x, &w, &gate, &up, &down, &mut expected);
         let mut found = case.zeros();
-        let report = many_experts::forward::launch(&case.group(), &route, &x, &w, &gate, &up, &down, &mut found);
+        let report = many_ffn::forward::launch(&case.group(), &route, &x, &w, &gate, &up, &down, &mut found);
         check(&case, report, expected.iter().eq(found.iter()))?;
     }
 }
@@ -46,7 +46,7 @@ proptest! {
 #[test]
 fn entries_of_many_experts_share_descriptors() {
     let shares = ", experts share descriptors";
-    assert!(many_experts::forward::SCHEDULE.contains(shares), "{}", many_experts::forward::SCHEDULE);
+    assert!(many_ffn::forward::SCHEDULE.contains(shares), "{}", many_ffn::forward::SCHEDULE);
     assert!(!ffn::forward::SCHEDULE.contains(shares));
 }
 

@@ -9,6 +9,8 @@ use crate::target::Target;
 
 /// Picoseconds in which the bytes through a link are counted together: about as long as a put takes to start and to fence.
 const SLOT: u64 = 2_000_000;
+/// The minimum number of bytes that a link takes in a slot. Slots of slow links are longer, so that no put needs many of them.
+const BYTES_OF_SLOT: f64 = 16_384.0;
 
 /// The links from a rank to the other dies of its package, and to other packages.
 ///
@@ -62,25 +64,28 @@ struct Link {
     /// The first slot that has room.
     open: usize,
     bytes: f64,
+    /// Picoseconds of a slot.
+    slot: u64,
 }
 
 impl Link {
-    const fn new(gb_per_s: f64) -> Self {
-        Self { bytes_per_ps: gb_per_s / 1e3, taken: Vec::new(), open: 0, bytes: 0.0 }
+    fn new(gb_per_s: f64) -> Self {
+        let slot = SLOT.max((BYTES_OF_SLOT * 1e3 / gb_per_s) as u64);
+        Self { bytes_per_ps: gb_per_s / 1e3, taken: Vec::new(), open: 0, bytes: 0.0, slot }
     }
 
     /// Puts `bytes` bytes at `begun` or, if there is no room before, later; at most `most` bytes per picosecond. Returns the end.
     fn put(&mut self, bytes: f64, begun: Time, most: f64) -> Time {
         self.bytes += bytes;
-        let capacity = self.bytes_per_ps * SLOT as f64;
+        let capacity = self.bytes_per_ps * self.slot as f64;
         let mut left = bytes;
-        let mut at = begun.0.max(self.open as u64 * SLOT);
+        let mut at = begun.0.max(self.open as u64 * self.slot);
         loop {
-            let slot = (at / SLOT) as usize;
+            let slot = (at / self.slot) as usize;
             if slot >= self.taken.len() {
                 self.taken.resize(2 * slot + 1, 0.0);
             }
-            let until = (slot as u64 + 1) * SLOT;
+            let until = (slot as u64 + 1) * self.slot;
             let span = (until - at) as f64;
             let rate = most.min((capacity - self.taken[slot]) / span).max(0.0);
             if left <= rate * span {
