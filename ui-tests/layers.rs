@@ -65,7 +65,7 @@ pub fn write_chosen_sums() -> [PathBuf; 3] {
     ]
 }
 
-/// The small forward layer and the small sums with so many experts that cores have tiles of few of them.
+/// The small forward layer and the small sums, with many experts: each core has tiles of only a few.
 pub fn write_many_experts() -> [PathBuf; 2] {
     let many = |name: &str, sizes: &[(&str, usize)]| {
         let text = std::fs::read_to_string(format!("kernels/{name}.rs")).expect("the kernels of this package");

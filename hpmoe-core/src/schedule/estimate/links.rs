@@ -74,7 +74,8 @@ impl Link {
         Self { bytes_per_ps: gb_per_s / 1e3, taken: Vec::new(), open: 0, bytes: 0.0, slot }
     }
 
-    /// Puts `bytes` bytes at `begun` or, if there is no room before, later; at most `most` bytes per picosecond. Returns the end.
+    /// Puts `bytes` bytes through the link from `begun` on, at a rate of at most `most` bytes per picosecond, and returns the time at which they
+    /// have left. Slots that earlier puts have filled are skipped.
     fn put(&mut self, bytes: f64, begun: Time, most: f64) -> Time {
         self.bytes += bytes;
         let capacity = self.bytes_per_ps * self.slot as f64;

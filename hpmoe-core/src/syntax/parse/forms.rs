@@ -193,7 +193,8 @@ fn element_name(path: &syn::Path) -> Option<String> {
 /// The first segments of paths that can lead to the types of the language.
 const ROOTS: [&str; 4] = ["hpmoe_runtime", "self", "super", "crate"];
 
-/// The name and the place of the first type in `<element, A, B…>` if it is not an element type; `None` if it is one, or if the first argument is no path.
+/// The name and the place of the first argument of `<element, A, B…>` if it names a type that is not an element type; `None` if it names an
+/// element type, or is not a path.
 /// Lifetimes are ignored.
 pub(super) fn unknown_element(arguments: &syn::AngleBracketedGenericArguments) -> Option<(Span, String)> {
     let first = arguments.args.iter().find(|argument| !matches!(argument, GenericArgument::Lifetime(_)))?;
