@@ -100,11 +100,9 @@ impl EntryCosts {
 
     /// Time on one core for all puts of a phase. If pieces are small, it includes a fence for each put, which then takes most of the time.
     pub(super) fn put_time(&self, graph: &TaskGraph, ranks: u32, phase: PhaseId) -> Nanos {
-        match self.phases[phase].kind {
-            SpaceKind::Sends | SpaceKind::SendsOnce | SpaceKind::Arrivals if self.has_small_pieces(graph, phase) => {
-                self.pieces_time(graph, ranks, phase)
-            }
-            _ => self.phase_time(graph, ranks, phase),
+        match self.phases[phase].kind.by_peer() && self.has_small_pieces(graph, phase) {
+            true => self.pieces_time(graph, ranks, phase),
+            false => self.phase_time(graph, ranks, phase),
         }
     }
 

@@ -213,6 +213,14 @@ impl Schedule {
 
     /// A queue as cores walk it: each entry together with the entries that join it.
     pub(crate) fn walks<'a>(&'a self, queue: &'a [Entry]) -> impl Iterator<Item = &'a [Entry]> {
-        queue.chunk_by(|_, next| self.phases[next.phase].joins_previous)
+        walks(&self.phases, queue)
     }
+}
+
+/// A queue as cores walk it: each entry together with the entries that join it.
+pub(super) fn walks<'a>(
+    phases: &'a Arena<PhaseId, PhaseSchedule>,
+    queue: &'a [Entry],
+) -> impl Iterator<Item = &'a [Entry]> {
+    queue.chunk_by(|_, next| phases[next.phase].joins_previous)
 }

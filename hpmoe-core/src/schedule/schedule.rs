@@ -68,10 +68,14 @@ fn with_orders(
         ranks.clone().map(of_ranks).collect()
     };
     let more = graph.sizes.chunk_counts().filter(|&chunks| chunks != graph.sizes.chunks);
-    let chunked: Vec<CheckedGraph> = more.map(|chunks| checked.in_chunks(chunks)).collect();
+    let chunked = more.map(|chunks| {
+        let checked = checked.in_chunks(chunks);
+        let costs = EntryCosts::new(checked.graph(), target);
+        (checked, costs)
+    });
+    let chunked: Vec<(CheckedGraph, EntryCosts)> = chunked.collect();
     let mut launches = vec![(checked, orders(checked, &costs))];
-    launches
-        .extend(chunked.iter().map(|checked| (checked, orders(checked, &EntryCosts::new(checked.graph(), target)))));
+    launches.extend(chunked.iter().map(|(checked, costs)| (checked, orders(checked, costs))));
     let turns = launches.iter().flat_map(|(_, orders)| orders).any(|order| order.sends.turn().is_some());
     let mut phases = phases(checked, target, choices, &role_of, turns);
     if choices.join {
@@ -79,9 +83,9 @@ fn with_orders(
     }
     spanning(graph, &costs, &roles, &mut phases);
     if phases.iter().any(|(_, phase)| phase.spans_experts) {
-        for (checked, orders) in &mut launches {
-            let costs = EntryCosts::new(checked.graph(), target);
-            orders.iter_mut().for_each(|order| gather(checked, &costs, &phases, order));
+        let all_costs = std::iter::once(&costs).chain(chunked.iter().map(|(_, costs)| costs));
+        for ((checked, orders), costs) in launches.iter_mut().zip(all_costs) {
+            orders.iter_mut().for_each(|order| gather(checked, costs, &phases, order));
         }
     }
     let elided = elide(checked, &mut phases, &launches);

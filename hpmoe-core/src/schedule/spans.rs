@@ -3,6 +3,7 @@
 use super::cost::EntryCosts;
 use super::groups::Groups;
 use super::precedence::Precedence;
+use super::queue::walks;
 use super::ranges::{is_next_expert, one_group_per_expert};
 use super::timeline::QueueReplay;
 use super::typical::typical;
@@ -66,7 +67,7 @@ fn gathered(
     order: &Order,
     (part, queue): (PartId, &[Entry]),
 ) -> Vec<Entry> {
-    let walks: Vec<&[Entry]> = queue.chunk_by(|_, next| phases[next.phase].joins_previous).collect();
+    let walks: Vec<&[Entry]> = walks(phases, queue).collect();
     let mut heads: Vec<PhaseId> = walks.iter().map(|walk| walk[0].phase).collect();
     heads.sort_unstable();
     heads.dedup();
@@ -99,23 +100,7 @@ fn gathered(
 fn all_run(checked: &CheckedGraph, ranks: u32, queues: &Arena<PartId, Vec<Entry>>) -> bool {
     let groups = Groups::new(checked.graph(), ranks);
     let precedence = Precedence::new(checked, &groups, ranks, None);
-    let mut replay: QueueReplay<'_, Nanos> = QueueReplay::new(&precedence);
-    let mut places: Arena<PartId, usize> = queues.iter().map(|_| 0).collect();
-    loop {
-        let mut moved = false;
-        for (part, queue) in queues.iter() {
-            while let Some(&entry) =
-                queue.get(places[part]).filter(|&&entry| replay.incoming[groups.number(entry)] == 0)
-            {
-                replay.release(groups.number(entry), Nanos(0));
-                places[part] += 1;
-                moved = true;
-            }
-        }
-        if !moved {
-            return queues.iter().all(|(part, queue)| places[part] == queue.len());
-        }
-    }
+    QueueReplay::new(&precedence).run(&groups, queues, |_, _, ready: Nanos| ready)
 }
 
 #[cfg(test)]

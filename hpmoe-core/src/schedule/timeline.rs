@@ -63,28 +63,14 @@ pub fn timeline(checked: &CheckedGraph, schedule: &Schedule, target: &Target, ra
     let precedence = Precedence::new(checked, &groups, ranks, None);
     let costs = EntryCosts::new(graph, target);
 
-    let mut replay = QueueReplay::new(&precedence);
     let mut lanes: Arena<PartId, Vec<Bar>> = order.queues.iter().map(|_| Vec::new()).collect();
-    loop {
-        let mut moved = false;
-        for (part, queue) in order.queues.iter() {
-            while let Some(&entry) = queue.get(lanes[part].len()) {
-                let number = groups.number(entry);
-                if replay.incoming[number] > 0 {
-                    break;
-                }
-                let free = lanes[part].last().map_or(Nanos(0), |bar| bar.end);
-                let start = free.max(replay.ready[number]);
-                let end = start + costs.entry_time(graph, &order.parts[part], ranks, entry.phase);
-                lanes[part].push(Bar { entry, start, end });
-                replay.release(number, end + costs.visible);
-                moved = true;
-            }
-        }
-        if !moved {
-            break;
-        }
-    }
+    QueueReplay::new(&precedence).run(&groups, &order.queues, |part, entry, ready| {
+        let free = lanes[part].last().map_or(Nanos(0), |bar| bar.end);
+        let start = free.max(ready);
+        let end = start + costs.entry_time(graph, &order.parts[part], ranks, entry.phase);
+        lanes[part].push(Bar { entry, start, end });
+        end + costs.visible
+    });
     let ends = lanes.iter().filter_map(|(_, lane)| lane.last().map(|bar| bar.end));
     let end = ends.max().unwrap_or_default();
     Some(Timeline { steps: order.queues.iter().map(|_| Vec::new()).collect(), lanes, end })
@@ -118,6 +104,34 @@ impl<'a, T: Released> QueueReplay<'a, T> {
         let mut replay = Self { incoming, ready: vec![T::default(); precedence.len()], precedence };
         free.into_iter().for_each(|node| replay.release(node, T::default()));
         replay
+    }
+
+    /// Runs the entries of all queues, each when all nodes that it waits for have ended. `run` gets an entry with its part and the time at which
+    /// it is released, and returns the time at which it releases others. Returns whether all entries have run.
+    pub(super) fn run(
+        &mut self,
+        groups: &Groups,
+        queues: &Arena<PartId, Vec<Entry>>,
+        mut run: impl FnMut(PartId, Entry, T) -> T,
+    ) -> bool {
+        let mut left: Arena<PartId, &[Entry]> = queues.iter().map(|(_, queue)| &queue[..]).collect();
+        loop {
+            let mut moved = false;
+            for part in queues.ids() {
+                while let [entry, rest @ ..] = left[part] {
+                    let number = groups.number(*entry);
+                    if self.incoming[number] > 0 {
+                        break;
+                    }
+                    self.release(number, run(part, *entry, self.ready[number]));
+                    left[part] = rest;
+                    moved = true;
+                }
+            }
+            if !moved {
+                return left.iter().all(|(_, queue)| queue.is_empty());
+            }
+        }
     }
 
     /// Tells all successors of a node that it ends at `time`.

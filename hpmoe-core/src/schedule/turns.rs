@@ -55,8 +55,7 @@ impl Order {
     pub fn turn(&self, graph: &TaskGraph, phase: PhaseId) -> Option<u32> {
         let phase = &graph.phases[phase];
         let kind = graph.spaces[phase.space].kind;
-        let of_peers = kind.sends() || kind == SpaceKind::Arrivals;
-        self.sends.turn().filter(|_| of_peers && graph.tasks[phase.task].kind != TaskKind::Matrix)
+        self.sends.turn().filter(|_| kind.by_peer() && graph.tasks[phase.task].kind != TaskKind::Matrix)
     }
 }
 

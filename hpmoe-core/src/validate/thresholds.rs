@@ -128,7 +128,7 @@ fn contribution(checked: &CheckedGraph, phase: PhaseId, signal: &Signal) -> Opti
         Index::Tile => 1,
         _ => u64::from(graph.phases[phase].columns()),
     };
-    let pieces = matches!(space.kind, SpaceKind::Sends | SpaceKind::SendsOnce | SpaceKind::Arrivals);
+    let pieces = space.kind.by_peer();
     match (signal.amount, signal.index) {
         // The routing decides how routed rows are cut into pieces.
         (Amount::One, _) if pieces => None,

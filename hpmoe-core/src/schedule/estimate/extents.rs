@@ -97,10 +97,7 @@ impl Extents {
     }
 
     fn group(&self, entry: Entry, space: SpaceId) -> usize {
-        let peers = match self.spaces[space].kind {
-            SpaceKind::Sends | SpaceKind::SendsOnce | SpaceKind::Arrivals => self.ranks,
-            _ => 1,
-        };
+        let peers = if self.spaces[space].kind.by_peer() { self.ranks } else { 1 };
         (entry.expert * peers + entry.peer_offset) as usize
     }
 }
