@@ -10,7 +10,7 @@ use crate::front::{front, modules};
 use crate::graph::Height;
 use crate::ids::{Arena, PhaseId};
 use hpmoe_kernels::op::TaskKind;
-use texts::{in_chunks, prepared_source, router_source};
+use texts::{THREE_PUTS, in_chunks, prepared_source, router_source};
 
 const EXAMPLE: &str = include_str!("../../examples/moe_ffn.rs");
 const WIDENED: &str = include_str!("../../examples/moe_int8.rs");
@@ -244,6 +244,12 @@ pub fn once(layer: &Layer) -> CheckedGraph {
         .replace("&mut recv[e.owner()]", "&mut once[e.owner()]")
         .replacen("for r in ep {", copies, 1);
     read(&source, layer)
+}
+
+/// A kernel that sends three tensors to the owners of experts in the same pieces, and puts their product back.
+pub fn three_puts() -> CheckedGraph {
+    let module = modules(THREE_PUTS).expect("it is Rust").remove(0);
+    front(&module, &Overrides::new()).expect("it has no faults").flows.remove(0)
 }
 
 /// The phases of the forward layer whose tasks are of one kind, without counters and dependencies.

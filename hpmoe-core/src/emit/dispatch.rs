@@ -59,7 +59,11 @@ fn case(context: &Context<'_>, id: PhaseId) -> Case {
     body.extend(origins(context, id));
     body.extend(signals(context, id));
     body.push(Stmt::Return(name("true")));
-    Case { comments: vec![phase.source.clone(), context.place(phase.line)], value: number(id), body }
+    let mut comments = vec![phase.source.clone(), context.place(phase.line)];
+    if context.schedule.shares_next_fence(context.graph, id) {
+        comments.push("The next case has the fence and the signals of this put as well.".to_owned());
+    }
+    Case { comments, value: number(id), body }
 }
 
 /// The statement that puts the origins of a tile's rows at the peer; `None` unless the graph makes this phase put them.

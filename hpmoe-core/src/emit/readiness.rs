@@ -85,20 +85,17 @@ fn words(context: &Context<'_>, id: PhaseId) -> Vec<Stmt> {
     all
 }
 
-/// The signals of a tile, after one fence. A put that sends (token, k) has a fence even if no phase waits for its rows, because the buffer
-/// of (token, k) is reused. It has none if the phase that is joined to it has the fence.
+/// The signals that follow a tile, after one fence. A put that sends (token, k) needs a fence even if no phase waits for its rows, because
+/// the buffer of (token, k) is reused.
 pub(super) fn signals(context: &Context<'_>, id: PhaseId) -> Vec<Stmt> {
-    let phase = &context.graph.phases[id];
-    let signals = &context.schedule.phases[id].signals;
-    let put = context.graph.tasks[phase.task].kind == TaskKind::Put;
-    let sends_origins = phase.origins.is_some_and(|origins| origins.write);
-    let next = PhaseId::new(id.index() + 1);
-    let fenced_next = next.index() < context.graph.phases.len()
-        && context.schedule.phases[next].joins_previous
-        && !context.schedule.phases[next].signals.is_empty();
-    if signals.is_empty() && (!sends_origins || fenced_next) {
+    let (graph, schedule) = (context.graph, context.schedule);
+    let signals: Vec<&Signal> = schedule.signals_after(graph, id).collect();
+    let sends_origins = |id: PhaseId| graph.phases[id].origins.is_some_and(|origins| origins.write);
+    if signals.is_empty() && !schedule.fenced_with(graph, id).any(sends_origins) {
         return Vec::new();
     }
+    let phase = &graph.phases[id];
+    let put = graph.tasks[phase.task].kind == TaskKind::Put;
     // A signal that a tile has finished reading promises nothing about what it wrote.
     let promises = signals.iter().any(|signal| !context.counters[signal.counter].through);
     let fence = if put { "FencePeer" } else { "Fence" };

@@ -102,7 +102,7 @@ impl<'a> Run<'a> {
         };
         let fixed = |phase: PhaseId| {
             let further = |count: usize| count.saturating_sub(1) as f64;
-            let (waits, signals) = (schedule.phases[phase].waits.len(), schedule.phases[phase].signals.len());
+            let (waits, signals) = (schedule.phases[phase].waits.len(), schedule.signals_after(graph, phase).count());
             let of_task = sync.task_pickup_ns + sync.tile_overhead_ns;
             Time::from_ns(of_task + further(waits) * sync.wait_ns + further(signals) * sync.signal_ns)
         };

@@ -10,6 +10,7 @@ mod deal;
 mod elide;
 mod estimate;
 mod expert_orders;
+mod fences;
 mod groups;
 mod joins;
 mod lightest;

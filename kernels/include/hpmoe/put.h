@@ -38,8 +38,8 @@ HPMOE_INLINE LocalTensor<uint8_t> PutHalf(uint32_t half) { return Ub<uint8_t>(ha
 // The (token, k) of row `row` of a piece that arrived. It is valid until the next put.
 HPMOE_INLINE int32_t Origin(uint32_t row) { return Ub<int32_t>(UB_ORIGINS, UB_TASKS - UB_ORIGINS).GetValue(row); }
 
-// Loads the (token, k) of `rows` rows into UB. The previous ones are no longer in use: a put that sends them ends with
-// a fence, and a put that reads them has read them.
+// Loads the (token, k) of `rows` rows into UB. The previous ones are no longer in use: a put that sends them, or the
+// last put that is joined to it, ends with a fence, and a put that reads them has read them.
 HPMOE_INLINE void OriginsIn(uint64_t from, uint32_t rows) {
     const uint32_t bytes = rows * 4;
     RowsIn(Ub<uint8_t>(UB_ORIGINS, UB_TASKS - UB_ORIGINS), ByteRows{from, bytes, bytes}, 0, 1);

@@ -40,18 +40,19 @@ impl Run<'_> {
         for at in 0..self.works[phase].kinds().len() {
             let column = self.works[phase].kinds()[at];
             let work = self.works[phase].work(self.target, EntryTile { column, ..tile });
-            let tile = if puts { self.puts(&work) } else { self.computes((part, phase), work) };
+            let tile = if puts { self.puts(phase, &work) } else { self.computes((part, phase), work) };
             self.tiles.all.push(tile);
         }
         place
     }
 
-    fn puts(&self, work: &Work) -> Tile {
+    fn puts(&self, phase: PhaseId, work: &Work) -> Tile {
         let through = match *work {
             Work::Put { to, bytes } if to != OWN => Some((to, bytes)),
             _ => None,
         };
-        Tile::Puts { alone: self.costs.alone(OWN, work), through }
+        let fenced = !self.schedule.shares_next_fence(self.graph, phase);
+        Tile::Puts { alone: self.costs.alone(OWN, work), through, fenced }
     }
 
     fn computes(&self, (part, phase): (PartId, PhaseId), work: Work) -> Tile {
@@ -78,13 +79,14 @@ impl Run<'_> {
                 self.hbm += spent.hbm;
                 Time(begun + spent.time.0)
             }
-            Tile::Puts { alone, through } => {
+            Tile::Puts { alone, through, fenced } => {
                 let sync = &self.target.sync;
                 let begun = Time(begun) + Time::from_ns(sync.put_start_ns);
                 match through {
                     Some(put) => {
                         let left = self.links.put(tiles.phase, put, begun);
-                        (begun + alone).max(left) + Time::from_ns(sync.fence_remote_ns)
+                        let fence = if fenced { sync.fence_remote_ns } else { 0.0 };
+                        (begun + alone).max(left) + Time::from_ns(fence)
                     }
                     None => begun + alone,
                 }

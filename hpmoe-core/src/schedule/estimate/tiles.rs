@@ -18,8 +18,8 @@ pub(super) struct Tiles {
 pub(super) enum Tile {
     /// A tile that computes: `free` is its cost if its rows have arrived when its core becomes free.
     Computes { work: Work, ahead: Ahead, free: Spent },
-    /// A put: its time without other puts, and its peer and bytes if it goes to another rank.
-    Puts { alone: Time, through: Option<(u32, u64)> },
+    /// A put: its time without other puts, its peer and bytes if it goes to another rank, and whether it has a fence of its own.
+    Puts { alone: Time, through: Option<(u32, u64)>, fenced: bool },
 }
 
 /// The time of a tile without its fixed costs, and its bytes through HBM.

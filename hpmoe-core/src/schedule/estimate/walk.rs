@@ -51,8 +51,14 @@ impl Run<'_> {
             }
         });
         self.clocks[part] = clocks;
-        for (&share, done) in of_items.iter().zip(done.chunks(walk.len())) {
-            ends.iter_mut().zip(done).for_each(|(end, &done)| end.delay(share, done + self.visible));
+        for (&share, done) in of_items.iter().zip(done.chunks_mut(walk.len())) {
+            // The signals of a put follow the tile of the put with the fence for both.
+            for entry in (1..walk.len()).rev() {
+                if self.schedule.shares_next_fence(self.graph, walk[entry - 1].phase) {
+                    done[entry - 1] = done[entry];
+                }
+            }
+            ends.iter_mut().zip(&*done).for_each(|(end, &done)| end.delay(share, done + self.visible));
         }
         ends
     }

@@ -7,8 +7,9 @@ use super::route::{RouteProgress, RouteTurn};
 use super::{PhaseTile, Random, RoutedSlots, groups};
 use crate::analyze::{CheckedGraph, Whose};
 use crate::graph::CHUNK_BUFFERS;
-use crate::ids::PhaseId;
+use crate::ids::{Id as _, PhaseId};
 use crate::schedule::{Entry, Schedule};
+use hpmoe_kernels::op::TaskKind;
 use std::collections::{BTreeSet, HashMap};
 
 /// How a run failed.
@@ -32,6 +33,8 @@ struct CoreProgress<'a> {
     tiles: Vec<(PhaseTile, Option<&'a Met>)>,
     next: usize,
     running: bool,
+    /// Number of the last tiles that have ended, but have not signalled.
+    owed: usize,
     route: RouteTurn,
     /// The speed of the core: if speed decides, the fastest core that can continue runs next.
     speed: usize,
@@ -118,8 +121,14 @@ pub(in crate::validate) fn run_against(
             if checked.reuse().is_some_and(|reuse| reuse.frees == tile.phase) {
                 freed.insert((tile.item.rank, tile.item.chunk));
             }
-            for signal in &schedule.phases[tile.phase].signals {
-                counters.signal(tile, signal)?;
+            core.owed += 1;
+            if !is_put_before_another(checked, schedule, tile.phase) {
+                for (tile, _) in &core.tiles[core.next + 1 - core.owed..=core.next] {
+                    for signal in &schedule.phases[tile.phase].signals {
+                        counters.signal(tile, signal)?;
+                    }
+                }
+                core.owed = 0;
             }
             core.running = false;
             core.next += 1;
@@ -138,6 +147,14 @@ pub(in crate::validate) fn run_against(
         }
     }
     if counters.exact() { Ok(()) } else { Err(Failure::Inexact) }
+}
+
+/// Whether a tile of a phase puts, and the same tile of the next phase, which puts as well, comes next. The signals of both then follow the
+/// second tile.
+fn is_put_before_another(checked: &CheckedGraph, schedule: &Schedule, phase: PhaseId) -> bool {
+    let kind = |phase: PhaseId| checked.graph().tasks[checked.graph().phases[phase].task].kind;
+    let next = schedule.phases.iter().find(|(next, _)| next.index() == phase.index() + 1);
+    next.is_some_and(|(next, of)| of.joins_previous && [phase, next].map(kind) == [TaskKind::Put; 2])
 }
 
 /// Whether the earlier chunk that used the memory of a tile's chunk is in `freed`, which contains the (rank, chunk)
@@ -190,7 +207,7 @@ fn cores<'a>(
                     let met = reference.met.get(&tile);
                     (tile, met)
                 });
-                cores.push(CoreProgress { tiles: tiles.collect(), next: 0, running: false, route, speed: 0 });
+                cores.push(CoreProgress { tiles: tiles.collect(), next: 0, running: false, owed: 0, route, speed: 0 });
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::analyze::{CheckedGraph, Dependency, Index};
-use crate::fixture::{Layer, chunked, gated, moe_backward, moe_ffn, once, prepared, router, sums};
+use crate::fixture::{Layer, chunked, gated, moe_backward, moe_ffn, once, prepared, router, sums, three_puts};
 use crate::ids::{Id, PhaseId};
 use crate::schedule::{CHOICES, Choices, Cores, Schedule, Sends, schedule, schedule_with};
 use crate::target::Target;
@@ -158,6 +158,22 @@ fn cores_that_serve_peers_alone_run() {
             let routing = RoutedSlots::random(&checked.graph().sizes, 2, &mut random);
             assert_eq!(run(&checked, valid.schedule(), &routing, &mut random), Ok(()), "{choices}");
         }
+    }
+}
+
+/// The second put of a piece signals after the third, together with it. The first one needs no signal.
+#[test]
+fn puts_with_one_fence_signal_after_the_last_of_them() {
+    let checked = three_puts();
+    let whole = schedule(&checked, CORES);
+    let puts = [0, 1, 2].map(PhaseId::new);
+    assert_eq!(puts.map(|put| whole.phases[put].joins_previous), [false, true, true]);
+    assert_eq!(runs(&checked, &whole, 0..40), Ok(()));
+    assert_eq!(puts.map(|put| whole.phases[put].signals.len()), [0, 1, 1]);
+    for put in [1, 2].map(PhaseId::new) {
+        let mut silent = whole.clone();
+        silent.phases[put].signals.clear();
+        assert_eq!(runs(&checked, &silent, 0..40), Err(Failure::Deadlock));
     }
 }
 

@@ -98,7 +98,7 @@ fn object(
         "tile": {"rows": tile.rows, "columns": tile.columns, "depth": tile.depth},
         "bytes": task.work.bytes() as u64,
         "flops": task.work.flops() as u64,
-        "work": work::work(rank, &task.work),
+        "work": work::work(rank, task),
         "before_ns": before.us() * 1e3,
         "waits": waits.map(|wait| json!({"counter": wait.counter, "threshold": wait.need})).collect::<Vec<_>>(),
         "signals": signals

@@ -148,7 +148,10 @@ impl<'a> Replay<'a> {
                 }
             }
             let fence = self.rate("fence_ns");
-            landed.iter().for_each(|job| self.timer(at + fence, Step::Finish, job.core));
+            for job in &landed {
+                let fenced = self.task(job.core)["work"]["fenced"].as_bool().unwrap();
+                self.timer(if fenced { at + fence } else { at }, Step::Finish, job.core);
+            }
             while let Some(&Reverse((time, step, core))) = self.timers.peek() {
                 if time.0 > at {
                     break;

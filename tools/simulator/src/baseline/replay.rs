@@ -163,7 +163,7 @@ impl Workload for Replay {
             OriginalWork::Terminate => (0, 0, 0),
         };
         (task.op, task.group, task.item, task.column) = (op, group, item, column);
-        (task.entries, task.awaits_ready) = (0, None);
+        (task.entries, task.awaits_ready, task.shares_next_fence) = (0, None, false);
         task.work = self.work(rank, &original);
         task.waits.clear();
         if original.threshold > 0 {

@@ -1,7 +1,7 @@
 //! The part of the picture with the load of each end of a rank's links.
 
 use super::picture::{LEFT, Lane, Picture, PicturePart, STEP, caption, ground, steps};
-use crate::simulate::{Time, TracedTask, Work};
+use crate::simulate::{TracedTask, Work};
 use hpmoe_core::report::drawing::number;
 use svg::node::element::{Group, Path};
 
@@ -44,7 +44,6 @@ fn capacity(picture: &Picture<'_>, end: End) -> f64 {
 pub(super) fn load(picture: &Picture<'_>, end: End) -> Vec<f64> {
     let steps = steps();
     let step = picture.simulated.time.seconds() / steps as f64;
-    let fence = Time::from_ns(picture.target.sync.fence_remote_ns);
     let mut load = vec![0.0; steps];
     for TracedTask { slice, task, .. } in &picture.records {
         let Work::Put { to, bytes } = task.work else { continue };
@@ -53,7 +52,8 @@ pub(super) fn load(picture: &Picture<'_>, end: End) -> Vec<f64> {
         if to == slice.rank || mine != end.rank || same != end.same_package {
             continue;
         }
-        let (from, until) = (slice.begun.seconds() / step, slice.end.since(fence).seconds() / step);
+        let (from, until) =
+            (slice.begun.seconds() / step, slice.end.since(task.fence(picture.target, slice.rank)).seconds() / step);
         let rate = bytes as f64 / (until - from).max(1e-9);
         for (at, load) in load.iter_mut().enumerate().skip(from as usize).take((until - from) as usize + 2) {
             let inside = (until.min(at as f64 + 1.0) - from.max(at as f64)).max(0.0);

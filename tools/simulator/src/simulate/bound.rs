@@ -87,7 +87,8 @@ pub fn bound(target: &Target, workload: &dyn Workload) -> Bound {
                     // Weights may be read ahead of the task, but the core reads all of them.
                     let (work, ahead) = workload.least(rank, &task);
                     let begun = work.after(ahead, 1.0);
-                    let [takes, whole] = [begun, work].map(|work| least(target, workload, &costs, rank, &work));
+                    let fixed = fixed(target, workload, rank, &task);
+                    let [takes, whole] = [begun, work].map(|work| costs.alone(rank, &work) + fixed);
                     let spent = whole.max(takes + workload.costs().of_core(kind).least(&task));
                     all.add(spent);
                     before = before.max(spent.since(takes));
@@ -124,12 +125,8 @@ pub fn bound(target: &Target, workload: &dyn Workload) -> Bound {
     bound
 }
 
-/// Minimum time from a task's last wait to its signals, for this work.
-fn least(target: &Target, workload: &dyn Workload, costs: &CostModel, rank: u32, work: &Work) -> Time {
-    let fixed = match *work {
-        Work::Put { to, .. } if to == rank => workload.costs().put_start,
-        Work::Put { .. } => workload.costs().put_start + Time::from_ns(target.sync.fence_remote_ns),
-        _ => Time::ZERO,
-    };
-    costs.alone(rank, work) + fixed
+/// Time from a task's last wait to its signals in addition to its work: the start of a put, and its fence if it has one.
+fn fixed(target: &Target, workload: &dyn Workload, rank: u32, task: &QueuedTask) -> Time {
+    let start = if let Work::Put { .. } = task.work { workload.costs().put_start } else { Time::ZERO };
+    start + task.fence(target, rank)
 }

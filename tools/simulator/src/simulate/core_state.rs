@@ -17,7 +17,7 @@ pub(super) struct CoreState {
     pub(super) looked: Time,
     pub(super) begun: Time,
     pub(super) alone: Time,
-    /// Time that the task takes between its waits and its signals in addition to its work: the start of a put, and its fence.
+    /// Time that the task takes between its waits and its signals in addition to its work: the start of a put, and its fence if it has one.
     pub(super) fixed: Time,
     /// Share of [`QueuedTask::ahead`] that has been read. `reading` is the share that is being read.
     pub(super) read: f64,

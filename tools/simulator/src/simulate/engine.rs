@@ -87,7 +87,6 @@ struct Engine<'a> {
     /// Latest end of a task so far.
     reached: Time,
     visible: Time,
-    fence: Time,
 }
 
 impl<'a> Engine<'a> {
@@ -112,7 +111,6 @@ impl<'a> Engine<'a> {
             end: Time::ZERO,
             reached: Time::ZERO,
             visible: Time::from_ns(target.sync.counter_visible_ns),
-            fence: Time::from_ns(target.sync.fence_remote_ns),
             target,
             workload,
             cores,
@@ -233,9 +231,9 @@ impl<'a> Engine<'a> {
         core.begun = self.now;
         core.alone = self.costs.alone(core.rank, &core.task.work);
         core.fixed = Time::ZERO;
-        if let Work::Put { to, .. } = core.task.work {
+        if let Work::Put { .. } = core.task.work {
             let start = self.workload.costs().put_start;
-            core.fixed = start + if to == core.rank { Time::ZERO } else { self.fence };
+            core.fixed = start + core.task.fence(self.target, core.rank);
             self.events.push(Reverse((self.now + start, Event::Leave { core: number })));
         } else {
             self.work(number);
@@ -255,13 +253,14 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Ends the use of the link by a core's put. Its fence ends when the rows have arrived.
+    /// Ends the use of the link by a core's put. Its fence, if it has one, ends when the rows have arrived.
     fn landed(&mut self, number: u32) {
         let core = &self.cores[number as usize];
         if let Work::Put { to, .. } = core.task.work {
             self.memories.put_ends((core.rank, to));
         }
-        self.events.push(Reverse((self.now + self.fence, Event::End { core: number })));
+        let fence = core.task.fence(self.target, core.rank);
+        self.events.push(Reverse((self.now + fence, Event::End { core: number })));
     }
 
     fn done(&mut self, number: u32) {

@@ -4,6 +4,7 @@
 //! millions of them.
 
 use super::{Ahead, CoreKind, Time, Work};
+use hpmoe_core::target::Target;
 
 /// The queues of all cores of all ranks.
 pub trait Workload {
@@ -194,6 +195,19 @@ pub struct QueuedTask {
     pub ahead: Ahead,
     /// The task's waits. All of them end before the work begins.
     pub waits: Vec<CounterWait>,
+    /// Whether the task is a put without a fence of its own: the next task of its core puts to the same rank, with a fence for both.
+    pub shares_next_fence: bool,
     /// The task's signals, given when the work is done.
     pub signals: Vec<CounterSignal>,
+}
+
+impl QueuedTask {
+    /// The time of the task's fence on a core of `rank`; zero unless the task puts to another rank and has a fence of its own.
+    #[must_use]
+    pub fn fence(&self, target: &Target, rank: u32) -> Time {
+        match self.work {
+            Work::Put { to, .. } if to != rank && !self.shares_next_fence => Time::from_ns(target.sync.fence_remote_ns),
+            _ => Time::ZERO,
+        }
+    }
 }

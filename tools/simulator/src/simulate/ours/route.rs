@@ -61,7 +61,7 @@ impl RouteSteps {
         task.waits.clear();
         task.signals.clear();
         task.work = Work::Empty;
-        task.ahead = Ahead::default();
+        (task.ahead, task.shares_next_fence) = (Ahead::default(), false);
         match step {
             0 => {
                 task.work = Work::Fixed { time: self.stages[0] };

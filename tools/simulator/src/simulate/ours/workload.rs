@@ -171,8 +171,9 @@ impl<'a> Ours<'a> {
         for wait in &self.schedule.phases[entry.phase].waits {
             self.counters.wait(&self.layout, rank, (&item, column), wait, &mut task.waits);
         }
+        task.shares_next_fence = self.schedule.shares_next_fence(self.checked.graph(), entry.phase);
         task.signals.clear();
-        for signal in &self.schedule.phases[entry.phase].signals {
+        for signal in self.schedule.signals_after(self.checked.graph(), entry.phase) {
             self.counters.signal(&self.layout, rank, (&item, column), signal, &mut task.signals);
         }
         if let Some(reuse) = self.checked.reuse() {
