@@ -88,14 +88,25 @@ impl EntryCosts {
         Nanos((all / self.link_over_put / 1_000.0) as u64)
     }
 
-    /// Time on one core for all entries of a phase.
-    pub(super) fn phase_time(&self, graph: &TaskGraph, ranks: u32, phase: PhaseId) -> Nanos {
-        let all = match self.phases[phase].kind {
+    /// Number of tiles of a phase on one rank, when tokens are spread evenly and an expert has no short tiles.
+    pub(super) fn phase_tiles(&self, graph: &TaskGraph, phase: PhaseId) -> u64 {
+        let PhaseCost { full_rows, columns, .. } = self.phases[phase];
+        self.phase_rows(graph, phase).div_ceil(full_rows) * columns
+    }
+
+    /// Number of rows of a phase on one rank, when tokens are spread evenly.
+    fn phase_rows(&self, graph: &TaskGraph, phase: PhaseId) -> u64 {
+        let rows = match self.phases[phase].kind {
             SpaceKind::Chunks => graph.sizes.chunks,
             SpaceKind::Blocks => graph.sizes.tokens,
             _ => graph.sizes.tokens * graph.sizes.top_k,
         };
-        self.core_time(phase, all as u64, graph.sizes.expert_chunks(ranks as usize) as u64)
+        rows as u64
+    }
+
+    /// Time on one core for all entries of a phase.
+    pub(super) fn phase_time(&self, graph: &TaskGraph, ranks: u32, phase: PhaseId) -> Nanos {
+        self.core_time(phase, self.phase_rows(graph, phase), graph.sizes.expert_chunks(ranks as usize) as u64)
     }
 
     /// Time on one core for all puts of a phase. If pieces are small, it includes a fence for each put, which then takes most of the time.

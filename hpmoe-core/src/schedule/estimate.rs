@@ -9,10 +9,11 @@ mod tiles;
 mod walk;
 
 use super::groups::Groups;
+use super::orders::with_orders;
 use super::precedence::Precedence;
-use super::schedule::{MAX_RANKS, schedule_on};
+use super::ranks::MAX_RANKS;
 use super::timeline::{QueueReplay, Released};
-use super::{Comes, Deal, Entry, Order, Schedule, Swizzle};
+use super::{Choices, Comes, Deal, Entry, Order, Schedule, Swizzle};
 use crate::analyze::CheckedGraph;
 use crate::cost::{CostModel, Works};
 use crate::graph::TaskGraph;
@@ -26,7 +27,7 @@ use tiles::Tiles;
 
 pub use busy::busy;
 
-/// The estimated latency of a taskflow with its default schedule.
+/// The estimated latency of a taskflow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Estimate {
     /// Latency with evenly distributed tokens, on one rank that stands for all ranks.
@@ -35,9 +36,10 @@ pub struct Estimate {
     pub uneven: Option<Time>,
 }
 
-/// Estimates the latency of a taskflow's default schedule on a number of ranks, by replaying the queues of one rank, tile by tile and core
-/// by core. `None` if the number of ranks is 0 or more than [`MAX_RANKS`]. Uneven tokens are replayed only if `needs_uneven` returns true
-/// for the latency with even tokens.
+/// Estimates the latency of a taskflow on a number of ranks with the default choices, by replaying the queues of one rank, tile by tile
+/// and core by core. `None` if the number of ranks is 0 or more than [`MAX_RANKS`]. Uneven tokens are replayed only if `needs_uneven`
+/// returns true for the latency with even tokens. The number of putting cores follows from the times of tiles; a schedule may have another
+/// one, which saves time.
 ///
 /// An estimate takes milliseconds, a simulation seconds. An estimate divides the rows of an expert into sixteen arrivals, and shares
 /// memories and links less exactly. So it is good for comparing tile sizes, but says little about the latency itself.
@@ -48,10 +50,21 @@ pub fn estimate(
     ranks: u32,
     needs_uneven: impl FnOnce(Time) -> bool,
 ) -> Option<Estimate> {
+    estimate_with(checked, target, &Choices::default(), ranks, needs_uneven)
+}
+
+/// Like [`estimate`], with these choices.
+pub(super) fn estimate_with(
+    checked: &CheckedGraph,
+    target: &Target,
+    choices: &Choices,
+    ranks: u32,
+    needs_uneven: impl FnOnce(Time) -> bool,
+) -> Option<Estimate> {
     if ranks == 0 || ranks > MAX_RANKS {
         return None;
     }
-    let schedule = schedule_on(checked, target, ranks);
+    let schedule = with_orders(checked, target, choices, std::iter::once(ranks));
     let order = schedule.order(ranks)?;
     let groups = Groups::new(checked.graph(), ranks);
     let precedence = Precedence::new(checked, &groups, ranks, None);

@@ -22,7 +22,7 @@ pub(super) fn roles(
 ) -> (Arena<RoleId, Role>, Arena<PhaseId, RoleId>) {
     let mut roles = Arena::new();
     let matrix = roles.push(Role { name: "matrix", kind: CoreKind::Aic, first: 0, count: cores.aic });
-    let puts = put_cores(graph, costs, cores, choices);
+    let puts = put_cores_by_rule(graph, costs, cores, choices);
     let mut vector = |name, first, count| roles.push(Role { name, kind: CoreKind::Aiv, first, count });
     let (communication, vector) = match puts {
         0 => {
@@ -61,7 +61,7 @@ fn computing_cores_return(graph: &TaskGraph, aiv: u32, choices: &Choices) -> boo
 
 /// The number of vector cores that put. It is 0 if nothing is put, or if there is only one vector core, which must put and compute. It is
 /// all vector cores if vector cores compute nothing.
-fn put_cores(graph: &TaskGraph, costs: &EntryCosts, cores: Cores, choices: &Choices) -> u32 {
+pub(super) fn put_cores_by_rule(graph: &TaskGraph, costs: &EntryCosts, cores: Cores, choices: &Choices) -> u32 {
     let aiv = cores.aiv;
     let phases = |kind| graph.phases.iter().filter(move |(_, phase)| work(graph, phase, aiv, choices) == kind);
     let ranks = typical(graph).ranks;

@@ -14,7 +14,7 @@ fn a_tile_takes_longer_for_each_further_wait_and_signal() {
     let (checked, target) = (moe_ffn(&Layer::SMALL), Target::ascend_a3());
     let swiglu = PhaseId(3);
     let fixed = |waits: usize, signals: usize| {
-        let mut schedule = schedule_on(&checked, &target, 1);
+        let mut schedule = with_orders(&checked, &target, &Choices::default(), std::iter::once(1));
         let phase = &mut schedule.phases[swiglu];
         phase.waits = vec![phase.waits[0].clone(); waits];
         phase.signals = vec![phase.signals[0]; signals];
@@ -166,7 +166,7 @@ fn entries_take_what_their_tiles_take_one_by_one() {
     let (mut waited, mut ranges) = (0, 0);
     for (checked, spread) in kernels.iter().flat_map(|checked| [Spread::Even, Spread::Uneven].map(|s| (checked, s))) {
         let ranks = 8;
-        let mut schedule = schedule_on(checked, &target, ranks);
+        let mut schedule = with_orders(checked, &target, &Choices::default(), std::iter::once(ranks));
         for id in checked.graph().phases.ids() {
             let phase = &mut schedule.phases[id];
             phase.rotation = if phase.spans_experts { 7 } else { phase.rotation };
@@ -223,7 +223,7 @@ fn all_entries_are_replayed_each_when_what_it_waits_for_is_there() {
         let both = estimate(&checked, &target, ranks, |time| time == even.even).unwrap();
         assert_eq!(both.even, even.even);
         // An entry begins when the last entry that it waits for has ended.
-        let schedule = schedule_on(&checked, &target, ranks);
+        let schedule = with_orders(&checked, &target, &Choices::default(), std::iter::once(ranks));
         let order = schedule.order(ranks).unwrap();
         let groups = Groups::new(checked.graph(), ranks);
         let precedence = Precedence::new(&checked, &groups, ranks, None);
@@ -252,7 +252,7 @@ fn entries_that_are_walked_together_wait_for_what_any_of_them_needs() {
     let mut checked = moe_ffn(&Layer { hidden: 2048, inter: 2048, tile_n: 256, tokens: 64, ..Layer::SMALL });
     let [gate, up] = [1, 2].map(PhaseId);
     checked.dependencies_mut().retain(|dependency| dependency.after != up);
-    let schedule = schedule_on(&checked, &target, 2);
+    let schedule = with_orders(&checked, &target, &Choices::default(), std::iter::once(2));
     assert!(schedule.phases[up].joins_previous, "up needs no more than gate does");
     let order = schedule.order(2).unwrap();
     let groups = Groups::new(checked.graph(), 2);
