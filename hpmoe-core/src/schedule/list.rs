@@ -92,9 +92,11 @@ pub(super) fn list(
 
 /// The urgency of an entry: among ready entries, the one with the highest urgency runs first.
 ///
-/// Entries that compute run expert by expert, so that results return throughout the launch. At its end, the links would be full and the
-/// matrix cores idle. Among entries that put, those that the most work waits for come first.
-type Urgency = (Reverse<u32>, Nanos, Reverse<(u32, u32, PhaseId)>);
+/// Rows are sent before results are put back: products wait for rows, and only the last sum waits for results. Cores that put walk their
+/// entries in order, so a result that is ready later than modelled would delay the rows behind it. Entries that compute run expert by
+/// expert, so that results return throughout the launch. At its end, the links would be full and the matrix cores idle. Among entries that
+/// put the same way, those that the most work waits for come first.
+type Urgency = (u8, Reverse<u32>, Nanos, Reverse<(u32, u32, PhaseId)>);
 
 /// The class of an entry, which decides how its urgency is computed.
 #[derive(Clone, Copy)]
@@ -117,15 +119,16 @@ impl EntryClass {
             Self::PutsBack => (peer_offset + ranks - 1) % ranks,
             Self::Computes(_) => peer_offset,
         };
-        let round = match self {
+        let (kind, round) = match self {
             // When the work of an expert returns to a role, entries of the next experts go first, so the role never waits for the other
             // one.
-            Self::Computes(changes) => expert + changes / 2 * ahead,
+            Self::Computes(changes) => (0, expert + changes / 2 * ahead),
+            // If cores both compute and put results back, links begin to work early.
+            Self::PutsBack => (1, 0),
             // All data sent with the rows of an expert are needed at the same time as the rows.
-            Self::Sends => expert,
-            Self::PutsBack => 0,
+            Self::Sends => (2, expert),
         };
-        (Reverse(round), priority, Reverse((expert, far, phase)))
+        (kind, Reverse(round), priority, Reverse((expert, far, phase)))
     }
 }
 

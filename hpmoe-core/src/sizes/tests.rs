@@ -100,7 +100,7 @@ fn few_puts_are_larger_only_if_rows_are_short() {
 fn layers_that_mainly_send_rows_have_large_puts_or_low_tiles() {
     let narrow =
         |experts: usize, tokens: usize| format!("HIDDEN=5120,INTER=128,EXPERTS={experts},TOP_K=8,TOKENS={tokens}");
-    assert_eq!(chosen_put(&narrow(64, 6000), 8), 32);
+    assert_eq!(chosen_put(&narrow(64, 6000), 8), 64);
     // 4 puts of 32 rows are too few for puts of 320 KiB.
     assert_eq!(chosen_put(&narrow(64, 1024), 8), 16);
     let rows = |layer: &str| chosen(layer, Expected { ranks: Some(4), tokens: None }).unwrap()["TILE_M"];

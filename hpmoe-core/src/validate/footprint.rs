@@ -82,7 +82,7 @@ mod tests {
         // blocks.
         assert_eq!(balanced.counters, 264 * (3 + 8) + 256);
         assert_eq!(balanced.counter_bytes, Bytes(balanced.counters * 1024));
-        assert_eq!((balanced.descriptors, balanced.descriptor_bytes), (42, Bytes(42 * 64)));
+        assert_eq!((balanced.descriptors, balanced.descriptor_bytes), (41, Bytes(41 * 64)));
         assert_eq!(default_rows(checked.graph(), 8), 8 * 4096 * 8);
         assert_eq!(default_rows(checked.graph(), 64), 64 * 4096);
     }

@@ -68,11 +68,14 @@ fn what_cannot_be_ordered_is_still_scheduled_and_then_refused() {
 }
 
 #[test]
-fn what_is_put_back_goes_before_what_less_work_waits_for() {
-    let entry = |expert| Entry { phase: PhaseId::new(0), expert, peer_offset: 0 };
+fn all_rows_are_sent_before_results_go_back_and_these_before_more_is_computed() {
+    let urgency = |class: EntryClass, expert: u32, priority: u64| {
+        class.urgency(Entry { phase: PhaseId::new(0), expert, peer_offset: 0 }, Nanos(priority), 8, 1)
+    };
     for expert in 0..8 {
-        let back = EntryClass::PutsBack.urgency(entry(expert), Nanos(1), 8, 1);
-        assert!((0..8).all(|sent| back > EntryClass::Sends.urgency(entry(sent), Nanos(0), 8, 1)), "expert {expert}");
+        let back = urgency(EntryClass::PutsBack, expert, 1);
+        assert!((0..8).all(|sent| back < urgency(EntryClass::Sends, sent, 0)), "expert {expert}");
+        assert!((0..8).all(|other| back > urgency(EntryClass::Computes(0), other, 2)), "expert {expert}");
     }
 }
 
@@ -88,7 +91,7 @@ fn ranks_are_served_from_the_own_one_on_and_experts_in_rounds() {
     assert_eq!(by_urgency(EntryClass::PutsBack), [1, 2, 3, 4, 5, 6, 7, 0]);
     assert_eq!(by_urgency(EntryClass::Computes(0)), [0, 1, 2, 3, 4, 5, 6, 7]);
     // Work that has returned to its role is as urgent as the first work of an expert `ahead` experts later.
-    let round = |class: EntryClass, expert: u32, ahead: u32| class.urgency(entry(expert, 0), Nanos(7), 8, ahead).0;
+    let round = |class: EntryClass, expert: u32, ahead: u32| class.urgency(entry(expert, 0), Nanos(7), 8, ahead).1;
     for (changes, back) in [(0, 0), (1, 0), (2, 1), (3, 1), (4, 2), (5, 2)] {
         assert_eq!(round(EntryClass::Computes(changes), 3, 5), Reverse(3 + 5 * back));
     }
