@@ -6,15 +6,24 @@ use crate::graph::TaskGraph;
 use crate::ids::{Id as _, PhaseId};
 use hpmoe_kernels::op::TaskKind;
 
+/// Whether a phase and the next one put the same pieces, so that one fence serves both if the next one joins.
+pub(super) fn may_share_next_fence(graph: &TaskGraph, phase: PhaseId) -> bool {
+    let next = PhaseId::new(phase.index() + 1);
+    let puts = |phase: PhaseId| graph.tasks[graph.phases[phase].task].kind == TaskKind::Put;
+    next.index() < graph.phases.len()
+        && puts(phase)
+        && puts(next)
+        && graph.phases[phase].space == graph.phases[next].space
+}
+
 impl Schedule {
     /// Whether a phase leaves its fence and its signals to the next phase: both put, and the next phase joins this one.
     ///
-    /// A put that joins waits for nothing that the first one doesn't wait for, so no signal waits for another one.
+    /// That can't cause a deadlock: the second put waits only for data and memory that the first one has waited for, and for the start of a
+    /// peer, which waits for no signal.
     #[must_use]
     pub fn shares_next_fence(&self, graph: &TaskGraph, phase: PhaseId) -> bool {
-        let next = PhaseId::new(phase.index() + 1);
-        let puts = |phase: PhaseId| graph.tasks[graph.phases[phase].task].kind == TaskKind::Put;
-        next.index() < graph.phases.len() && self.phases[next].joins_previous && puts(phase) && puts(next)
+        may_share_next_fence(graph, phase) && self.phases[PhaseId::new(phase.index() + 1)].joins_previous
     }
 
     /// The phases whose signals follow a tile of a phase, in program order: the phase itself, after those that leave their fences to it.

@@ -77,7 +77,14 @@ pub(super) const LADDERS: [Ladder; 7] = [
     Ladder { name: "GRAD_M", values: &[32, 64, 128, 256, 512], first: 3, least: 2, even: None, gain: 0.005 },
     Ladder { name: "GRAD_N", values: &[32, 64, 128, 256, 512], first: 3, least: 2, even: None, gain: 0.005 },
     PUTS,
-    Ladder { name: "BLOCK", values: &[1, 2, 4, 8, 16, 32], first: 4, least: 2, even: Some(0.005), gain: 0.005 },
+    Ladder {
+        name: "BLOCK",
+        values: &[1, 2, 4, 8, 16, 32, 64, 128],
+        first: 4,
+        least: 2,
+        even: Some(0.005),
+        gain: 0.005,
+    },
     Ladder {
         name: "COLUMNS",
         values: &[64, 128, 256, 512, 1024, 2048],

@@ -6,6 +6,7 @@ use crate::cost::{CostModel, EntryTile, Works};
 use crate::graph::Height;
 use crate::ids::{Arena, PhaseId};
 use crate::schedule::MAX_RANKS;
+use crate::schedule::fences::may_share_next_fence;
 use crate::target::Target;
 use crate::time::Time;
 use hpmoe_kernels::op::TaskKind;
@@ -34,12 +35,15 @@ fn corners(rows: u32, columns: u32) -> [(u32, u32); 4] {
 
 fn of_cores(checked: &CheckedGraph, target: &Target, works: &Arena<PhaseId, Works>, extents: &Extents) -> Time {
     let (graph, costs, sync) = (checked.graph(), CostModel::new(target), &target.sync);
-    let of_tile = |kind| {
-        Time::from_ns(match kind {
+    let of_tile = |phase: PhaseId| {
+        Time::from_ns(match graph.tasks[graph.phases[phase].task].kind {
             // The tile overhead is left out: meanwhile the core reads weights ahead, which shortens the work by up to as much.
             TaskKind::Matrix => sync.task_pickup_ns,
             TaskKind::Vector => sync.task_pickup_ns + sync.tile_overhead_ns,
-            TaskKind::Put => sync.task_pickup_ns + sync.tile_overhead_ns + sync.put_start_ns + sync.fence_remote_ns,
+            TaskKind::Put => {
+                let fence = if may_share_next_fence(graph, phase) { 0.0 } else { sync.fence_remote_ns };
+                sync.task_pickup_ns + sync.tile_overhead_ns + sync.put_start_ns + fence
+            }
         })
     };
     let (mut matrix, mut vector) = (0.0, 0.0);
@@ -48,7 +52,7 @@ fn of_cores(checked: &CheckedGraph, target: &Target, works: &Arena<PhaseId, Work
         let kind = graph.tasks[phase.task].kind;
         let mut known: HashMap<u32, f64> = HashMap::new();
         let outer = graph.column_rows(id);
-        let fixed = of_tile(kind);
+        let fixed = of_tile(id);
         // The time of the tiles in all columns of an item with this many rows.
         let mut of_item = |rows: u32| {
             *known.entry(rows).or_insert_with(|| {

@@ -74,12 +74,17 @@ impl Extents {
 
     /// Number of items of an entry.
     pub(super) fn items(&self, entry: Entry, space: SpaceId) -> u32 {
-        items(self.spaces[space].height, self.rows[space][self.group(entry, space)])
+        items(self.spaces[space].height, self.all_rows(entry, space))
+    }
+
+    /// Rows of all items of an entry.
+    pub(super) fn all_rows(&self, entry: Entry, space: SpaceId) -> u32 {
+        self.rows[space][self.group(entry, space)]
     }
 
     /// Rows of one item of an entry.
     pub(super) fn rows(&self, entry: Entry, space: SpaceId, item: u32) -> u32 {
-        let rows = self.rows[space][self.group(entry, space)];
+        let rows = self.all_rows(entry, space);
         match self.spaces[space].height {
             Height::Rows(height) => height.min(rows - item * height),
             Height::WholeExpert => rows,

@@ -2,8 +2,9 @@
 
 use super::ready::Share;
 use super::*;
+use crate::analyze::{Grid, Index};
 use crate::cost::{Cost, EntryTile, Work};
-use crate::fixture::{Layer, chunked, moe_backward, moe_ffn, once};
+use crate::fixture::{Layer, chunked, moe_backward, moe_ffn, once, three_puts};
 use crate::graph::External;
 use crate::schedule::{CoreKind, ahead_of};
 use hpmoe_kernels::op::TaskKind;
@@ -80,6 +81,8 @@ fn one_by_one(
         let (item, column) = ((place / outer) as u32, (place % outer * (columns / outer) + column) as u32);
         let core = deal.core(first + tile) as usize;
         let share = Share::of(graph, run.order.ranks, head, (item, items as u32));
+        // The entries whose tiles have ended, but have not signalled.
+        let mut signalling = Vec::new();
         for (at, &entry) in walk.iter().enumerate() {
             let rows = run.extents.rows(entry, phase.space, item);
             let (peer, items, band, joined) = (entry.peer_offset, items as u32, fixed.band, walk.len() as u32);
@@ -87,7 +90,10 @@ fn one_by_one(
             let free = clocks[core];
             let begun = free.max(ready.at(share)) + run.fixed[entry.phase];
             let ended = match graph.tasks[graph.phases[entry.phase].task].kind {
-                TaskKind::Put => put(run, links, entry.phase, &work, begun),
+                TaskKind::Put => {
+                    let of_pair = (0..items).map(|item| run.extents.rows(entry, phase.space, item)).sum();
+                    put(run, links, entry.phase, &work, begun) + signals(run, entry.phase, (rows, of_pair))
+                }
                 _ => {
                     let (ended, read) = computed(run, (part, entry.phase), &work, free, begun);
                     hbm += read;
@@ -95,7 +101,10 @@ fn one_by_one(
                 }
             };
             clocks[core] = ended;
-            ends[at].delay(share, ended + run.visible);
+            signalling.push(at);
+            if !walk.get(at + 1).is_some_and(|next| joins_puts(run, next.phase)) {
+                signalling.drain(..).for_each(|at| ends[at].delay(share, ended + run.visible));
+            }
         }
     }
     Walked { clocks, ends, hbm }
@@ -107,10 +116,29 @@ fn put(run: &Run, links: &mut Links, phase: PhaseId, work: &Work, begun: Time) -
     let alone = begun + run.costs.alone(0, work);
     match *work {
         Work::Put { to, bytes } if to > 0 => {
-            alone.max(links.put(phase, (to, bytes), begun)) + Time::from_ns(run.target.sync.fence_remote_ns)
+            let joined = run.schedule.phases.ids().any(|next| next.0 == phase.0 + 1 && joins_puts(run, next));
+            let fence = if joined { 0.0 } else { run.target.sync.fence_remote_ns };
+            alone.max(links.put(phase, (to, bytes), begun)) + Time::from_ns(fence)
         }
         _ => alone,
     }
+}
+
+/// Whether a phase joins a put, and puts as well. It has the fence and the signals of both.
+fn joins_puts(run: &Run, phase: PhaseId) -> bool {
+    let kind = |phase: PhaseId| run.graph.tasks[run.graph.phases[phase].task].kind;
+    run.schedule.phases[phase].joins_previous && [PhaseId(phase.0 - 1), phase].map(kind) == [TaskKind::Put; 2]
+}
+
+/// The time of a put's signals to all blocks of tokens but the first.
+fn signals(run: &Run, phase: PhaseId, (rows, of_pair): (u32, u32)) -> Time {
+    let mut blocks = 0.0;
+    for signal in run.schedule.phases[phase].signals.iter().filter(|signal| signal.index == Index::PieceBlocks) {
+        let Grid::Blocks { height } = run.checked.counters()[signal.counter].grid else { panic!("it names blocks") };
+        let tokens = (run.graph.sizes.chunk_tokens() as u64 * u64::from(rows)) as f64 / f64::from(of_pair);
+        blocks += f64::min(tokens / f64::from(height), f64::from(rows - 1));
+    }
+    Time::from_ns(blocks * run.target.sync.signal_ns)
 }
 
 /// The end of a tile that computes, and the bytes that it moves through HBM.
@@ -162,7 +190,7 @@ fn entries_take_what_their_tiles_take_one_by_one() {
     });
     // A range of experts, dealt with a rotation.
     let many = moe_ffn(&Layer { experts: 256, tokens: 16, ..Layer::SMALL });
-    let kernels = [moe_ffn(&narrow), backward, once(&uneven), in_chunks, few, external, many];
+    let kernels = [moe_ffn(&narrow), backward, once(&uneven), in_chunks, few, external, many, three_puts()];
     let (mut waited, mut ranges) = (0, 0);
     for (checked, spread) in kernels.iter().flat_map(|checked| [Spread::Even, Spread::Uneven].map(|s| (checked, s))) {
         let ranks = 8;

@@ -2,6 +2,7 @@
 
 use super::tiles::{EntryTiles, Spent, Tile};
 use super::{Run, Time};
+use crate::analyze::{Grid, Index, Signal};
 use crate::cost::{Ahead, Cost, EntryTile, Work};
 use crate::ids::{PartId, PhaseId, SpaceId};
 use crate::schedule::typical::OWN;
@@ -17,21 +18,22 @@ impl Run<'_> {
         band: u32,
         joined: usize,
     ) -> EntryTiles {
-        let items = self.extents.items(entry, space);
+        let (items, of_group) = (self.extents.items(entry, space), self.extents.all_rows(entry, space));
         let mut first = |item: u32| {
             let rows = self.extents.rows(entry, space, item);
             let tile = EntryTile { peer: entry.peer_offset, rows, column: 0, items, band, joined: joined as u32 };
-            self.first_tile((part, entry.phase), tile)
+            self.first_tile((part, entry.phase), tile, of_group)
         };
         let (full, short) = (first(0), first(items - 1));
         let (phase, last) = (entry.phase, items as usize - 1);
         EntryTiles { part, phase, fixed: self.fixed[phase], full, short, last }
     }
 
-    /// The index of the priced tile in the phase's first kind of column. The tiles in other kinds of columns follow it.
-    fn first_tile(&mut self, (part, phase): (PartId, PhaseId), tile: EntryTile) -> usize {
+    /// The index of the priced tile in the phase's first kind of column. The tiles in other kinds of columns follow it. `of_group` is the
+    /// number of rows of the tile's group.
+    fn first_tile(&mut self, (part, phase): (PartId, PhaseId), tile: EntryTile, of_group: u32) -> usize {
         let puts = self.graph.tasks[self.graph.phases[phase].task].kind == TaskKind::Put;
-        let key = (phase, if puts { tile.peer } else { OWN }, tile.items, tile.rows);
+        let key = if puts { (phase, tile.peer, of_group, tile.rows) } else { (phase, OWN, tile.items, tile.rows) };
         if let Some(&place) = self.tiles.first.get(&key) {
             return place;
         }
@@ -40,19 +42,35 @@ impl Run<'_> {
         for at in 0..self.works[phase].kinds().len() {
             let column = self.works[phase].kinds()[at];
             let work = self.works[phase].work(self.target, EntryTile { column, ..tile });
-            let tile = if puts { self.puts(phase, &work) } else { self.computes((part, phase), work) };
+            let tile =
+                if puts { self.puts(phase, &work, (tile.rows, of_group)) } else { self.computes((part, phase), work) };
             self.tiles.all.push(tile);
         }
         place
     }
 
-    fn puts(&self, phase: PhaseId, work: &Work) -> Tile {
+    fn puts(&self, phase: PhaseId, work: &Work, (rows, of_pair): (u32, u32)) -> Tile {
         let through = match *work {
             Work::Put { to, bytes } if to != OWN => Some((to, bytes)),
             _ => None,
         };
         let fenced = !self.schedule.shares_next_fence(self.graph, phase);
-        Tile::Puts { alone: self.costs.alone(OWN, work), through, fenced }
+        let further =
+            self.schedule.signals_after(self.graph, phase).map(|signal| self.further_blocks(signal, rows, of_pair));
+        let signals = Time::from_ns(further.sum::<f64>() * self.target.sync.signal_ns);
+        Tile::Puts { alone: self.costs.alone(OWN, work), signals, through, fenced }
+    }
+
+    /// Number of blocks of tokens, without the first one, to which `rows` of the `of_pair` rows of a pair belong; 0 for a signal to one
+    /// counter. The rows of a pair belong to tokens that are spread evenly.
+    fn further_blocks(&self, signal: &Signal, rows: u32, of_pair: u32) -> f64 {
+        match (signal.index, self.checked.counters()[signal.counter].grid) {
+            (Index::PieceBlocks, Grid::Blocks { height }) => {
+                let spanned = self.graph.sizes.chunk_tokens() as f64 * f64::from(rows) / f64::from(of_pair);
+                (spanned / f64::from(height)).min(f64::from(rows) - 1.0)
+            }
+            _ => 0.0,
+        }
     }
 
     fn computes(&self, (part, phase): (PartId, PhaseId), work: Work) -> Tile {
@@ -79,17 +97,18 @@ impl Run<'_> {
                 self.hbm += spent.hbm;
                 Time(begun + spent.time.0)
             }
-            Tile::Puts { alone, through, fenced } => {
+            Tile::Puts { alone, signals, through, fenced } => {
                 let sync = &self.target.sync;
                 let begun = Time(begun) + Time::from_ns(sync.put_start_ns);
-                match through {
+                let arrived = match through {
                     Some(put) => {
                         let left = self.links.put(tiles.phase, put, begun);
                         let fence = if fenced { sync.fence_remote_ns } else { 0.0 };
                         (begun + alone).max(left) + Time::from_ns(fence)
                     }
                     None => begun + alone,
-                }
+                };
+                arrived + signals
             }
         }
     }

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 #[derive(Default)]
 pub(super) struct Tiles {
     pub(super) all: Vec<Tile>,
-    /// The index of a group's first tile, by phase, peer of a put, items of the entry, and rows.
+    /// The index of a group's first tile, by phase, peer of a put, rows of a put's pair or items of any other entry, and rows.
     pub(super) first: HashMap<(PhaseId, u32, u32, u32), usize>,
 }
 
@@ -18,8 +18,9 @@ pub(super) struct Tiles {
 pub(super) enum Tile {
     /// A tile that computes: `free` is its cost if its rows have arrived when its core becomes free.
     Computes { work: Work, ahead: Ahead, free: Spent },
-    /// A put: its time without other puts, its peer and bytes if it goes to another rank, and whether it has a fence of its own.
-    Puts { alone: Time, through: Option<(u32, u64)>, fenced: bool },
+    /// A put: its time without other puts, that of its signals to further blocks, its peer and bytes if it goes to another rank, and whether
+    /// it has a fence of its own.
+    Puts { alone: Time, signals: Time, through: Option<(u32, u64)>, fenced: bool },
 }
 
 /// The time of a tile without its fixed costs, and its bytes through HBM.
