@@ -54,7 +54,7 @@ pub enum Work {
         /// Bytes written to global memory.
         written: u64,
     },
-    /// A put by a vector core. If it goes to another rank, a fence follows before the signals.
+    /// A put by a vector core. If it goes to another rank, a fence follows before the signals; puts that are joined have one together.
     Put {
         /// The rank that receives the rows; may be the rank that puts.
         to: u32,

@@ -42,7 +42,9 @@ pub fn schedule_text(checked: &CheckedGraph, schedule: &Schedule) -> String {
         };
         let spans = if schedule.phases[phase].spans_experts { ", experts share descriptors" } else { "" };
         let band = schedule.phases[phase].band;
-        let _ = writeln!(text, "  {name}: {}, band {band}{rotation}{by_arrival}{joins}{spans}{ahead}", role.name);
+        let later = if schedule.shares_next_fence(graph, phase) { ", signals after the next put" } else { "" };
+        let _ =
+            writeln!(text, "  {name}: {}, band {band}{rotation}{by_arrival}{joins}{spans}{ahead}{later}", role.name);
         for wait in &schedule.phases[phase].waits {
             let _ = writeln!(text, "    waits for {}", names::wait(wait));
         }

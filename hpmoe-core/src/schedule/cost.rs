@@ -4,6 +4,7 @@
 //! simulator's time for a tile that runs alone.
 
 use super::Role;
+use super::fences::may_share_next_fence;
 use crate::cost::{self, Works};
 use crate::graph::{SpaceKind, TaskGraph};
 use crate::ids::{Arena, PhaseId};
@@ -44,6 +45,8 @@ struct PhaseCost {
     kind: SpaceKind,
     /// Whether the phase puts to other ranks.
     remote: bool,
+    /// Whether the next phase probably has the fence of this phase's puts.
+    leaves_fence: bool,
 }
 
 impl EntryCosts {
@@ -61,6 +64,7 @@ impl EntryCosts {
                 columns: u64::from(phase.columns()),
                 kind,
                 remote: phase.accesses.iter().any(|access| access.remote),
+                leaves_fence: may_share_next_fence(graph, id),
             }
         });
         let nanos = |ns: f64| Nanos(ns.round() as u64);
@@ -140,7 +144,7 @@ impl EntryCosts {
 
     /// Time on one core for all pieces of a phase of puts, when tokens are spread evenly.
     fn pieces_time(&self, graph: &TaskGraph, ranks: u32, phase: PhaseId) -> Nanos {
-        let PhaseCost { tile_ps, full_rows, columns, .. } = self.phases[phase];
+        let PhaseCost { tile_ps, full_rows, columns, leaves_fence, .. } = self.phases[phase];
         let sizes = &graph.sizes;
         let pairs = (sizes.expert_chunks(ranks as usize) * ranks as usize) as u64;
         let rows = match self.phases[phase].kind {
@@ -149,7 +153,8 @@ impl EntryCosts {
         };
         // If there are fewer rows than pairs, some pairs have a piece of one row, and the others have none.
         let pieces = rows.min(pairs * rows.div_ceil(pairs * full_rows)) * columns;
-        let each = self.overhead + self.put_start + self.fence;
+        let fence = if leaves_fence { Nanos(0) } else { self.fence };
+        let each = self.overhead + self.put_start + fence;
         Nanos(tile_ps * columns * rows / full_rows / PS) + each * pieces
     }
 

@@ -1,4 +1,4 @@
-//! A rough estimate of a schedule's latency, by which open tile sizes are chosen.
+//! A rough estimate of a schedule's latency, by which open tile sizes and the number of putting cores are chosen.
 
 mod busy;
 mod extents;

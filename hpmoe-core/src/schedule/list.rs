@@ -11,7 +11,7 @@ use super::sequence::sequences;
 use super::turns::shared;
 use super::{Choices, CoreKind, Entry, Order, Role};
 use crate::analyze::CheckedGraph;
-use crate::graph::SpaceKind;
+use crate::graph::{CHUNK_BUFFERS, SpaceKind};
 use crate::ids::{Arena, PartId, PhaseId, RoleId};
 use crate::units::Nanos;
 use hpmoe_kernels::op::TaskKind;
@@ -92,10 +92,11 @@ pub(super) fn list(
 
 /// The urgency of an entry: among ready entries, the one with the highest urgency runs first.
 ///
-/// Rows are sent before results are put back: products wait for rows, and only the last sum waits for results. Cores that put walk their
-/// entries in order, so a result that is ready later than modelled would delay the rows behind it. Entries that compute run expert by
-/// expert, so that results return throughout the launch. At its end, the links would be full and the matrix cores idle. Among entries that
-/// put the same way, those that the most work waits for come first.
+/// Rows are sent before results are put back: products wait for rows, and only the end of the layer waits for results. Cores that put walk
+/// their entries in order, so a result that is ready later than modelled would delay the rows behind it. If rows wait for the
+/// memory of earlier chunks, results that are ready go first, since they free that memory. Entries that compute run expert by
+/// expert, so that results return throughout the launch. Otherwise, the links would be full at its end, and the matrix cores idle. Among
+/// entries that put in the same direction, those that the most work waits for come first.
 type Urgency = (u8, Reverse<u32>, Nanos, Reverse<(u32, u32, PhaseId)>);
 
 /// The class of an entry, which decides how its urgency is computed.
@@ -105,6 +106,8 @@ enum EntryClass {
     Computes(u32),
     /// Puts rows to the owners of their experts.
     Sends,
+    /// Like `Sends`, in a launch in which rows also wait until the results of an earlier chunk are back, which frees its memory.
+    SendsLater,
     /// Puts results back to the ranks that their tokens belong to.
     PutsBack,
 }
@@ -115,7 +118,7 @@ impl EntryClass {
         // A rank walks row tiles from its own rows on, so it needs the rows of the next rank next, and can put that rank's results back
         // next. A tile that it shares with the previous rank is computed last, so its own rows return last.
         let far = match self {
-            Self::Sends => (ranks - peer_offset) % ranks,
+            Self::Sends | Self::SendsLater => (ranks - peer_offset) % ranks,
             Self::PutsBack => (peer_offset + ranks - 1) % ranks,
             Self::Computes(_) => peer_offset,
         };
@@ -123,10 +126,11 @@ impl EntryClass {
             // When the work of an expert returns to a role, entries of the next experts go first, so the role never waits for the other
             // one.
             Self::Computes(changes) => (0, expert + changes / 2 * ahead),
-            // If cores both compute and put results back, links begin to work early.
-            Self::PutsBack => (1, 0),
             // All data sent with the rows of an expert are needed at the same time as the rows.
-            Self::Sends => (2, expert),
+            Self::Sends => (3, expert),
+            // If cores both compute and put results back, links begin to work early.
+            Self::PutsBack => (2, 0),
+            Self::SendsLater => (1, expert),
         };
         (kind, Reverse(round), priority, Reverse((expert, far, phase)))
     }
@@ -139,9 +143,12 @@ fn classes(checked: &CheckedGraph, role_of: &Arena<PhaseId, RoleId>) -> Arena<Ph
         let before = checked.dependencies().iter().filter(|d| d.after == id && d.before < id);
         let changes = before.map(|d| match classes[d.before] {
             EntryClass::Computes(changes) => changes + u32::from(role_of[d.before] != role_of[id]),
-            EntryClass::Sends | EntryClass::PutsBack => 0,
+            EntryClass::Sends | EntryClass::SendsLater | EntryClass::PutsBack => 0,
         });
         classes.push(match (graph.tasks[phase.task].kind, graph.spaces[phase.space].kind) {
+            (TaskKind::Put, SpaceKind::Sends | SpaceKind::SendsOnce) if graph.sizes.chunks > CHUNK_BUFFERS => {
+                EntryClass::SendsLater
+            }
             (TaskKind::Put, SpaceKind::Sends | SpaceKind::SendsOnce) => EntryClass::Sends,
             (TaskKind::Put, SpaceKind::Arrivals) => EntryClass::PutsBack,
             _ => EntryClass::Computes(changes.max().unwrap_or(0)),

@@ -9,19 +9,21 @@ use crate::analyze::CheckedGraph;
 use crate::target::Target;
 use crate::time::Time;
 
-/// The numbers to try. Most groups have a power of two of ranks, which these numbers of cores serve equally.
+/// The numbers to try. In most groups, the number of ranks is a power of two, so these numbers of cores serve all ranks equally.
 const TRIED: [u32; 3] = [8, 16, 32];
 
 /// The part of the estimated latency that another number must save: about the error of the estimate.
 const GAIN: f64 = 0.03;
 
-/// The maximum number of tiles that a rank makes in a launch that is replayed. An unoptimised build script replays them in a second.
+/// The maximum number of tiles per rank of a launch that is replayed, up to eight times. With more, unoptimised build scripts would take
+/// seconds.
 const MOST_TILES: u64 = 100_000;
 
 /// The choices, with a number of putting cores if none is chosen and another number than the rule's saves time.
 ///
 /// The rule divides cores by the sums of the times of all tiles. It can't see that the puts of one entry wait for those of another, or that
-/// vector cores have work before the first rows arrive. A typical launch is replayed, with even and with uneven tokens.
+/// vector cores have work before the first rows arrive. A typical launch is replayed, with even and with uneven tokens. The number applies to
+/// launches on any number of ranks.
 pub(super) fn with_put_cores(checked: &CheckedGraph, target: &Target, choices: &Choices) -> Choices {
     let graph = checked.graph();
     let costs = EntryCosts::new(graph, target);

@@ -13,7 +13,8 @@ use std::cmp::Reverse;
 /// The roles of cores, and the role of each phase.
 ///
 /// All matrix cores are in one role. Unless chosen otherwise, vector cores are divided into sending and computing ones by the cost of
-/// the two kinds of work. But no more cores send than saturate the link, and enough compute to keep pace with the matrix cores.
+/// the two kinds of work. But no more cores send than saturate the link, and enough compute to keep pace with the matrix cores. Replays may
+/// have chosen another number (`put_cores.rs`).
 pub(super) fn roles(
     graph: &TaskGraph,
     costs: &EntryCosts,

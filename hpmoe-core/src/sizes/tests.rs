@@ -86,7 +86,7 @@ fn puts_are_no_larger_than_the_rows_of_an_expert_need() {
     assert_eq!([4096, 1023, 512, 511, 64].map(most), [128, 128, 64, 64, 8].map(Some));
 }
 
-/// Each put ends with a fence, which takes longer than sending 48 short rows. Larger puts therefore pay off there, although cores then have
+/// A fence follows each put, and takes longer than sending 48 short rows. Larger puts therefore pay off there, although cores then have
 /// different numbers of rows. With long rows, they don't.
 #[test]
 fn few_puts_are_larger_only_if_rows_are_short() {

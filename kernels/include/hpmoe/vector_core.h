@@ -76,7 +76,8 @@ struct VectorCore : Core {
     // Waits until this core's writes to its own rank are in global memory, before it signals.
     HPMOE_INLINE void Fence() { PipeBarrier<PIPE_MTE3>(); }
     // Waits until this core's puts have arrived, before it signals a peer. Every put that is signalled is followed by
-    // this fence, so that the buffer of (token, k) is free for the next put.
+    // this fence, or by puts that are joined to it and then this fence, so that the buffer of (token, k) is free for
+    // the next piece.
     HPMOE_INLINE void FencePeer() { PipeBarrier<PIPE_ALL>(); }
 
     HPMOE_INLINE void Signal(uint32_t array, uint32_t index, uint32_t amount) {

@@ -6,8 +6,8 @@ pub struct Choices {
     /// Number of vector cores that put, at most all but one. `None`: the share of puts in the vector work by time, or by the square roots
     /// of the times if that is more; but at most as many as saturate the link in the phase that puts most bytes. The number is then rounded
     /// to a nearby multiple of 8, and leaves as many vector cores, up to half of them, as keep pace with the matrix cores. If 8, 16 or 32
-    /// cores instead save 3 % of the estimated time of a typical launch, they put. The choice has no effect if nothing is put, or if vector
-    /// cores compute nothing.
+    /// cores save at least 3 % of the estimated time of a typical launch, that number is used instead. The choice has no effect if nothing
+    /// is put, or if vector cores compute nothing.
     pub put_cores: Option<u32>,
     /// Number of rows of tiles that products with at least four columns walk together, column by column. `None`: two, or more if that takes
     /// less time.

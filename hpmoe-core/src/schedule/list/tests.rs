@@ -68,13 +68,14 @@ fn what_cannot_be_ordered_is_still_scheduled_and_then_refused() {
 }
 
 #[test]
-fn all_rows_are_sent_before_results_go_back_and_these_before_more_is_computed() {
+fn rows_are_sent_before_results_go_back_unless_they_wait_for_memory() {
     let urgency = |class: EntryClass, expert: u32, priority: u64| {
         class.urgency(Entry { phase: PhaseId::new(0), expert, peer_offset: 0 }, Nanos(priority), 8, 1)
     };
     for expert in 0..8 {
         let back = urgency(EntryClass::PutsBack, expert, 1);
         assert!((0..8).all(|sent| back < urgency(EntryClass::Sends, sent, 0)), "expert {expert}");
+        assert!((0..8).all(|sent| back > urgency(EntryClass::SendsLater, sent, 2)), "expert {expert}");
         assert!((0..8).all(|other| back > urgency(EntryClass::Computes(0), other, 2)), "expert {expert}");
     }
 }
@@ -96,6 +97,17 @@ fn ranks_are_served_from_the_own_one_on_and_experts_in_rounds() {
         assert_eq!(round(EntryClass::Computes(changes), 3, 5), Reverse(3 + 5 * back));
     }
     assert_eq!([round(EntryClass::Sends, 3, 5), round(EntryClass::PutsBack, 3, 5)], [Reverse(3), Reverse(0)]);
+}
+
+#[test]
+fn results_go_first_if_rows_wait_for_the_memory_of_chunks() {
+    let later = |checked: &CheckedGraph| {
+        let role_of = schedule(checked, Cores::ASCEND_A3).phases.iter().map(|(_, phase)| phase.role).collect();
+        classes(checked, &role_of).iter().any(|(_, class)| matches!(class, EntryClass::SendsLater))
+    };
+    // Two chunks have memory of their own.
+    let in_chunks = |chunks: usize| chunked(&Layer::SMALL, chunks);
+    assert_eq!([later(&moe_ffn(&Layer::SMALL)), later(&in_chunks(2)), later(&in_chunks(3))], [false, false, true]);
 }
 
 #[test]

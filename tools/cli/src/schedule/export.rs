@@ -30,7 +30,7 @@ pub(super) fn export(
     let ours = launched.workload(target)?;
     let head = json!({
         "format": "hpmoe-schedule",
-        "version": 2,
+        "version": 3,
         "kernel": graph.kernel,
         "taskflow": graph.taskflow,
         "ranks": sizes.ranks,
