@@ -4,7 +4,7 @@ use super::cost::EntryCosts;
 use super::estimate::{Estimate, estimate_with};
 use super::roles::put_cores_by_rule;
 use super::typical::typical;
-use super::{Choices, Cores};
+use super::{Choices, Cores, PeerCores};
 use crate::analyze::CheckedGraph;
 use crate::target::Target;
 use crate::time::Time;
@@ -19,7 +19,7 @@ const GAIN: f64 = 0.03;
 /// seconds.
 const MOST_TILES: u64 = 100_000;
 
-/// The choices, with a number of putting cores if none is chosen and another number than the rule's saves time.
+/// The choices, with a number of putting cores if none is chosen, peers share the cores, and another number than the rule's saves time.
 ///
 /// The rule divides cores by the sums of the times of all tiles. It can't see that the puts of one entry wait for those of another, or that
 /// vector cores have work before the first rows arrive. A typical launch is replayed, with even and with uneven tokens. The number applies to
@@ -30,7 +30,10 @@ pub(super) fn with_put_cores(checked: &CheckedGraph, target: &Target, choices: &
     let cores = Cores { aic: target.cores.aic, aiv: target.cores.aiv };
     let by_rule = put_cores_by_rule(graph, &costs, cores, choices);
     let tried: Vec<u32> = TRIED.into_iter().filter(|&number| number < cores.aiv && number != by_rule).collect();
-    let open = choices.put_cores.is_none() && (1..cores.aiv).contains(&by_rule) && !tried.is_empty();
+    let open = choices.put_cores.is_none()
+        && choices.peer_cores == PeerCores::Shared
+        && (1..cores.aiv).contains(&by_rule)
+        && !tried.is_empty();
     let tiles = || graph.phases.ids().map(|phase| costs.phase_tiles(graph, phase)).sum::<u64>();
     if !open || tiles() > MOST_TILES {
         return choices.clone();
@@ -95,6 +98,14 @@ mod tests {
     fn a_number_that_is_chosen_stays() {
         let checked = moe_ffn(&Layer::DEEPSEEK);
         assert_eq!(chosen(&checked, "put_cores=5"), Some(5));
+    }
+
+    #[test]
+    fn cores_of_peers_keep_the_rule() {
+        let layer = Layer { hidden: 2048, inter: 512, put: 8, tokens: 256, ..Layer::DEEPSEEK };
+        assert!(chosen(&moe_ffn(&layer), "").is_some());
+        // Fewer cores would serve all peers together, although each should have its own.
+        assert_eq!(chosen(&moe_ffn(&layer), "peer_cores=20"), None);
     }
 
     #[test]
