@@ -19,8 +19,8 @@ pub(super) fn may_share_next_fence(graph: &TaskGraph, phase: PhaseId) -> bool {
 impl Schedule {
     /// Whether a phase leaves its fence and its signals to the next phase: both put, and the next phase joins this one.
     ///
-    /// That can't cause a deadlock: the second put waits only for data and memory that the first one has waited for, and for the start of a
-    /// peer, which waits for no signal.
+    /// This can't cause a deadlock. The second put waits only for data and memory that the first put has already waited for, and for its peer
+    /// to start, which no signal delays.
     #[must_use]
     pub fn shares_next_fence(&self, graph: &TaskGraph, phase: PhaseId) -> bool {
         may_share_next_fence(graph, phase) && self.phases[PhaseId::new(phase.index() + 1)].joins_previous

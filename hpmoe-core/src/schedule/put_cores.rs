@@ -25,15 +25,15 @@ const MOST_TILES: u64 = 100_000;
 /// vector cores have work before the first rows arrive. A typical launch is replayed, with even and with uneven tokens. The number applies to
 /// launches on any number of ranks.
 pub(super) fn with_put_cores(checked: &CheckedGraph, target: &Target, choices: &Choices) -> Choices {
+    if choices.put_cores.is_some() || choices.peer_cores != PeerCores::Shared {
+        return choices.clone();
+    }
     let graph = checked.graph();
     let costs = EntryCosts::new(graph, target);
     let cores = Cores { aic: target.cores.aic, aiv: target.cores.aiv };
     let by_rule = put_cores_by_rule(graph, &costs, cores, choices);
     let tried: Vec<u32> = TRIED.into_iter().filter(|&number| number < cores.aiv && number != by_rule).collect();
-    let open = choices.put_cores.is_none()
-        && choices.peer_cores == PeerCores::Shared
-        && (1..cores.aiv).contains(&by_rule)
-        && !tried.is_empty();
+    let open = (1..cores.aiv).contains(&by_rule) && !tried.is_empty();
     let tiles = || graph.phases.ids().map(|phase| costs.phase_tiles(graph, phase)).sum::<u64>();
     if !open || tiles() > MOST_TILES {
         return choices.clone();

@@ -51,13 +51,11 @@ impl Run<'_> {
             }
         });
         self.clocks[part] = clocks;
+        // The signals of a put follow the tile of the put with the fence for both.
+        let leaves = |&entry: &usize| self.schedule.shares_next_fence(self.graph, walk[entry].phase);
+        let leaving: Vec<usize> = (0..walk.len() - 1).rev().filter(leaves).collect();
         for (&share, done) in of_items.iter().zip(done.chunks_mut(walk.len())) {
-            // The signals of a put follow the tile of the put with the fence for both.
-            for entry in (1..walk.len()).rev() {
-                if self.schedule.shares_next_fence(self.graph, walk[entry - 1].phase) {
-                    done[entry - 1] = done[entry];
-                }
-            }
+            leaving.iter().for_each(|&entry| done[entry] = done[entry + 1]);
             ends.iter_mut().zip(&*done).for_each(|(end, &done)| end.delay(share, done + self.visible));
         }
         ends
