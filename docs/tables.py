@@ -26,7 +26,7 @@ BACKWARD = "examples/moe_backward.rs"
 INT8 = "examples/moe_w8a8.rs"
 INT4 = "examples/moe_w4a8.rs"
 # Of its own: columns of a group, rows of weights that are unpacked at a time.
-INT4_SIZES = ",GROUP=128,UNPACK=32"
+INT4_SIZES = ",GROUP=128,TILE_UNPACK=32"
 TILES = "TILE_M=128,TILE_N=256,PUT=8,BLOCK=16,COLUMNS=1024"
 # Tiles of the backward pass are taller than L0C holds at a time: their panels of 128 rows pay for one tile.
 BACKWARD_TILES = "TILE_M=256,TILE_N=256,PUT=16,BLOCK=16,COLUMNS=1024,GRAD_M=512,GRAD_N=256"

@@ -31,7 +31,7 @@ pub mod moe_relay {
     /// Maximum number of rows per put.
     pub const PUT: usize = _;
     /// Maximum number of rows per copy.
-    pub const COPY: usize = 16;
+    pub const TILE_COPY: usize = _;
     /// Tokens per tile of the top-k sum.
     pub const BLOCK: usize = _;
     /// Columns per tile of the top-k sum.
@@ -68,7 +68,7 @@ pub mod moe_relay {
         }
         for r in ep {
             for e in route.experts_of(r) {
-                for m in route.row_tiles::<COPY>(e) {
+                for m in route.row_tiles::<TILE_COPY>(e) {
                     copy(&once[r].gather(e, m), &mut recv[r].group(e, m));
                 }
             }

@@ -42,7 +42,7 @@ pub mod moe_w4a8 {
     /// Columns per tile of a projection.
     pub const TILE_N: usize = _;
     /// Rows per tile of weights to unpack.
-    pub const UNPACK: usize = 16;
+    pub const TILE_UNPACK: usize = _;
     /// Maximum number of rows per put.
     pub const PUT: usize = _;
     /// Tokens per tile of the top-k sum and of the quantization.
@@ -166,15 +166,15 @@ pub mod moe_w4a8 {
         }
         for r in ep {
             for e in route.experts_of(r) {
-                for n in 0..(2 * INTER).div_ceil(UNPACK) {
-                    unpack_to_i8::<UNPACK, _, _, _>(
+                for n in 0..(2 * INTER).div_ceil(TILE_UNPACK) {
+                    unpack_to_i8::<TILE_UNPACK, _, _, _>(
                         &gate_up[r].expert(e).tile(n),
                         &gate_up_times[r].expert(e).tile(n),
                         &mut wide_gate_up[r].expert(e).tile(n),
                     );
                 }
-                for n in 0..HIDDEN.div_ceil(UNPACK) {
-                    unpack_to_i8::<UNPACK, _, _, _>(
+                for n in 0..HIDDEN.div_ceil(TILE_UNPACK) {
+                    unpack_to_i8::<TILE_UNPACK, _, _, _>(
                         &down[r].expert(e).tile(n),
                         &down_times[r].expert(e).tile(n),
                         &mut wide_down[r].expert(e).tile(n),

@@ -13,8 +13,17 @@ const LAYERS: [(&str, [usize; 5]); 3] = [
 /// such cores.
 const MANY_TOKENS: (&str, [usize; 5]) = ("many_tokens", [128, 64, 16, 4, 2048]);
 /// Tiles that are so small that each layer has several of each task.
-const TILES: [(&str, usize); 7] =
-    [("TILE_M", 16), ("TILE_N", 16), ("GRAD_M", 32), ("GRAD_N", 32), ("PUT", 8), ("BLOCK", 4), ("COLUMNS", 64)];
+const TILES: [(&str, usize); 9] = [
+    ("TILE_M", 16),
+    ("TILE_N", 16),
+    ("TILE_COPY", 16),
+    ("TILE_UNPACK", 16),
+    ("GRAD_M", 32),
+    ("GRAD_N", 32),
+    ("PUT", 8),
+    ("BLOCK", 4),
+    ("COLUMNS", 64),
+];
 const SIZES: [&str; 5] = ["HIDDEN", "INTER", "EXPERTS", "TOP_K", "TOKENS"];
 
 /// Writes the modules, one file each, and returns the files.

@@ -6,9 +6,16 @@ use std::fmt;
 /// Values that a build sets instead of the values in the source, by the constant's name.
 pub type Overrides = ByName<Constant>;
 
-/// Names of the constants that are tile sizes. Their values change times; of the results, they change only sums over column tiles. The
-/// source may leave them open: `pub const TILE_N: usize = _;`.
-pub const TILE_SIZES: [&str; 7] = ["TILE_M", "TILE_N", "GRAD_M", "GRAD_N", "PUT", "BLOCK", "COLUMNS"];
+/// Whether a constant of this name is a tile size. The values of tile sizes change times; of the results, they change only sums over column
+/// tiles. The source may leave them open: `pub const TILE_N: usize = _;`.
+#[must_use]
+pub fn is_tile_size(name: &str) -> bool {
+    name.starts_with("TILE_") || ["GRAD_M", "GRAD_N", "PUT", "BLOCK", "COLUMNS"].contains(&name)
+}
+
+/// The names of tile sizes, as messages list them.
+pub(crate) const NAMES_OF_TILE_SIZES: &str =
+    "`GRAD_M`, `GRAD_N`, `PUT`, `BLOCK`, `COLUMNS` or a name that begins with `TILE_`";
 
 /// The number of places for experts that each rank has beyond its share. A build may set it in every kernel; a kernel that does not declare
 /// it has none.

@@ -5,7 +5,7 @@ mod words;
 
 use crate::front::{Front, front};
 use crate::sizes::{Expected, open_sizes};
-use crate::syntax::{Constant, Overrides, TILE_SIZES, declared_constants, leaving_open, open_constants};
+use crate::syntax::{Constant, Overrides, declared_constants, is_tile_size, leaving_open, open_constants};
 use crate::target::Target;
 use crate::tuned::{NamedSizes, overrides};
 use latency::{Latency, latency, quick_latency};
@@ -130,7 +130,7 @@ fn fixed_names(module: &ItemMod, set: &Overrides) -> Vec<String> {
     let mut names = declared_constants(module);
     names.retain(|name| {
         let is_size = !matches!(set.get(name), Some(Constant::Number(_)));
-        TILE_SIZES.contains(&name.as_str()) && is_size && (set.contains(name) || !open.contains(name))
+        is_tile_size(name) && is_size && (set.contains(name) || !open.contains(name))
     });
     names.sort_unstable();
     names

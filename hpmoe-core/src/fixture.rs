@@ -43,8 +43,17 @@ pub struct Layer {
 }
 
 /// Tile sizes that are so small that each task of the examples' layers has several tiles.
-pub const SMALL_TILES: [(&str, usize); 7] =
-    [("TILE_M", 16), ("TILE_N", 16), ("GRAD_M", 32), ("GRAD_N", 32), ("PUT", 8), ("BLOCK", 4), ("COLUMNS", 64)];
+pub const SMALL_TILES: [(&str, usize); 9] = [
+    ("TILE_M", 16),
+    ("TILE_N", 16),
+    ("TILE_COPY", 16),
+    ("TILE_UNPACK", 16),
+    ("GRAD_M", 32),
+    ("GRAD_N", 32),
+    ("PUT", 8),
+    ("BLOCK", 4),
+    ("COLUMNS", 64),
+];
 
 /// The source with the sizes of [`SMALL_TILES`] instead of `_` for open tile sizes.
 ///

@@ -10,7 +10,7 @@ use crate::syntax::{Overrides, open_constants};
 use crate::target::Target;
 use crate::tuned::NamedSizes;
 pub use expected::Expected;
-use ladders::LADDERS;
+use ladders::OpenSize;
 use search::Search;
 use syn::ItemMod;
 
@@ -32,11 +32,10 @@ pub fn open_sizes(
 ) -> Result<NamedSizes, String> {
     expected.check()?;
     let open: Vec<String> = open_constants(module).into_iter().filter(|name| !set.contains(name)).collect();
-    let ladders: Vec<_> = LADDERS.into_iter().filter(|ladder| open.iter().any(|name| name == ladder.name)).collect();
-    if ladders.is_empty() {
+    if open.is_empty() {
         return Ok(NamedSizes::new());
     }
-    Search::new(module, set, target, expected, ladders).best()
+    Search::new(module, set, target, expected, OpenSize::of(&open)).best()
 }
 
 #[cfg(test)]

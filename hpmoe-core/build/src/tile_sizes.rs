@@ -2,7 +2,7 @@
 
 use hpmoe_core::sizes::Expected;
 use hpmoe_core::syntax::{Kernel, Overrides};
-use hpmoe_core::tuned::{NamedSizes, TILE_SIZES};
+use hpmoe_core::tuned::{NamedSizes, is_tile_size};
 
 /// Tile sizes by their origin. A size that is set takes precedence over a tuned one, and a tuned one over a chosen one or the source's.
 pub(crate) struct TileSizes<'a> {
@@ -16,7 +16,7 @@ pub(crate) struct TileSizes<'a> {
 impl TileSizes<'_> {
     /// A line for each tile size that the kernel declares, with its value and the origin of the value.
     pub(crate) fn text(&self, kernel: &Kernel) -> String {
-        let sizes = kernel.constants.iter().filter(|(name, _)| TILE_SIZES.contains(name));
+        let sizes = kernel.constants.iter().filter(|(name, _)| is_tile_size(name));
         let sizes = sizes.filter_map(|(name, value)| Some((name, value.size()?)));
         sizes.map(|(name, size)| format!("{name} = {size}, {}\n", self.origin(name))).collect()
     }

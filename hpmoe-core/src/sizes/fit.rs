@@ -1,5 +1,6 @@
 //! Sizes that are no larger than the tensor dimension that they divide.
 
+use super::ladders::OpenSize;
 use crate::analyze::CheckedGraph;
 use crate::front::ReadModule;
 use crate::syntax::Overrides;
@@ -27,10 +28,17 @@ pub(super) fn fitted(module: &mut ReadModule, set: &Overrides, mut sizes: NamedS
     }
     let tiles_of = tiles(&flows);
     let mut tiles_with = |sizes: &NamedSizes| Some(tiles(&module.check(&overrides(set, sizes)).ok()?));
-    for name in OF_COLUMNS {
-        let Some(&size) = sizes.get(name) else { continue };
+    for (name, size) in sizes.clone() {
+        // A size with a name of the kernel's own divides columns if it changes the number of tiles.
+        let of_columns = match OpenSize::is_usual(&name) {
+            true => OF_COLUMNS.contains(&name.as_str()),
+            false => tiles_with(&with(&sizes, &name, GRAIN)).is_some_and(|tiles| tiles != tiles_of),
+        };
+        if !of_columns {
+            continue;
+        }
         // Half the size divides what this size covers, or leaves it whole.
-        let halves = tiles_with(&with(&sizes, name, (size / 2).next_multiple_of(GRAIN)));
+        let halves = tiles_with(&with(&sizes, &name, (size / 2).next_multiple_of(GRAIN)));
         if !halves.is_some_and(|halves| covers(&tiles_of, &halves)) {
             continue;
         }
@@ -38,13 +46,13 @@ pub(super) fn fitted(module: &mut ReadModule, set: &Overrides, mut sizes: NamedS
         let (mut less, mut enough) = (0, size.div_ceil(GRAIN));
         while less + 1 < enough {
             let next = usize::midpoint(less, enough);
-            if tiles_with(&with(&sizes, name, next * GRAIN)).is_some_and(|tiles| tiles == tiles_of) {
+            if tiles_with(&with(&sizes, &name, next * GRAIN)).is_some_and(|tiles| tiles == tiles_of) {
                 enough = next;
             } else {
                 less = next;
             }
         }
-        sizes.insert(name.to_owned(), size.min(enough * GRAIN));
+        sizes.insert(name, size.min(enough * GRAIN));
     }
     sizes
 }

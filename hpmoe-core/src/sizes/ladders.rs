@@ -2,14 +2,13 @@
 
 use super::latency::Latency;
 
-/// A tile size and the values that it may get, ascending. `first` is the index of the value that the search begins with, `least` that of
-/// the smallest value that it tries. Values below `least` are only for kernels whose memories hold no larger tiles.
+/// The values that a tile size may get, ascending. `first` is the index of the value that the search begins with, `least` that of the smallest
+/// value that it tries. Values below `least` are only for kernels whose memories hold no larger tiles.
 ///
 /// With fewer than 128 rows or columns a matrix core reads operands for longer than it multiplies. Even routings hide that, since HBM is
 /// slower still; an expert that many more tokens choose would take half as long again.
 #[derive(Clone, Copy)]
 pub(super) struct Ladder {
-    pub(super) name: &'static str,
     pub(super) values: &'static [usize],
     pub(super) first: usize,
     pub(super) least: usize,
@@ -21,6 +20,8 @@ pub(super) struct Ladder {
     /// The part of the estimated latency that another size must save. If sizes differ by less, the larger ones stay, because they
     /// suit more rows than expected. Larger puts must save more: the wait for rows is only estimated to a sixteenth of an expert's.
     pub(super) gain: f64,
+    /// The maximum number of steps from the current value to one that is tried.
+    pub(super) far: usize,
 }
 
 impl Ladder {
@@ -34,33 +35,34 @@ impl Ladder {
         self.even.map(|gain| before.even * (1.0 - gain))
     }
 
-    /// The indices of the values to try if the current value has index `from`: its neighbours. For the columns of products and for
-    /// gradients, these are all values, because good and bad sizes alternate there, depending on a narrow last tile or cores without a
-    /// tile. For puts, values up to two steps away: if a larger put saves nothing because it leaves few rows for an expert's last put, the
-    /// next larger one may save much.
+    /// The indices of the values to try if the current value has index `from`.
     pub(super) fn tried(&self, from: usize) -> impl Iterator<Item = usize> {
-        let far = match self.name {
-            "TILE_N" | "GRAD_M" | "GRAD_N" => self.values.len(),
-            "PUT" => 2,
-            _ => 1,
-        };
+        let far = self.far;
         (self.least..self.values.len()).filter(move |&place| place != from && place.abs_diff(from) <= far)
     }
 }
 
+/// Steps to all values: good and bad sizes alternate for the columns of products and for gradients, depending on a narrow last tile or cores
+/// without a tile.
+const TO_ALL: usize = usize::MAX;
+
 /// The columns of products.
 pub(super) const PRODUCT_COLUMNS: Ladder =
-    Ladder { name: "TILE_N", values: &[32, 64, 128, 256], first: 3, least: 1, even: None, gain: 0.005 };
+    Ladder { values: &[32, 64, 128, 256], first: 3, least: 1, even: None, gain: 0.005, far: TO_ALL };
 
 /// The rows of products.
 pub(super) const PRODUCT_ROWS: Ladder =
-    Ladder { name: "TILE_M", values: &[16, 32, 64, 128, 256], first: 3, least: 2, even: Some(0.012), gain: 0.005 };
+    Ladder { values: &[16, 32, 64, 128, 256], first: 3, least: 2, even: Some(0.012), gain: 0.005, far: 1 };
 /// The rows of products in kernels that also have gradients. Gradient tiles are more than half of the work there, and have all rows of an
 /// expert with any size.
 pub(super) const ROWS_BESIDE_GRADIENTS: Ladder = Ladder { even: Some(0.011), ..PRODUCT_ROWS };
-/// The rows of puts. Puts of short rows need many rows: a put of 1 KiB takes as long as one of 4 KiB.
+/// The rows or columns of gradients.
+const GRADIENTS: Ladder =
+    Ladder { values: &[32, 64, 128, 256, 512], first: 3, least: 2, even: None, gain: 0.005, far: TO_ALL };
+/// The rows of puts. Puts of short rows need many rows: a put of 1 KiB takes as long as one of 4 KiB. If a larger put saves nothing because it
+/// leaves few rows for an expert's last put, the next larger one may save much.
 pub(super) const PUTS: Ladder =
-    Ladder { name: "PUT", values: &[2, 4, 8, 16, 32, 64, 128], first: 2, least: 2, even: Some(0.01), gain: 0.01 };
+    Ladder { values: &[2, 4, 8, 16, 32, 64, 128], first: 2, least: 2, even: Some(0.01), gain: 0.01, far: 2 };
 /// The rows that a put may always have, regardless of their bytes.
 pub(super) const ROWS_OF_PUTS: usize = 16;
 /// The maximum number of bytes of a put of more rows, unless there are [`MANY_PUTS`]. A core puts them in 6.5 µs, nearly three times as long as
@@ -69,31 +71,49 @@ pub(super) const BYTES_OF_PUTS: usize = 64 << 10;
 /// Puts of more bytes than [`BYTES_OF_PUTS`] are tried only if a rank's rows for an expert make at least this number of them. Cores then still
 /// have about equal numbers of bytes.
 pub(super) const MANY_PUTS: usize = 8;
-/// The tile sizes in the order in which they are chosen: sizes of products matter most. A gradient's rows come before its columns:
+/// The tokens of blocks.
+const BLOCKS: Ladder =
+    Ladder { values: &[1, 2, 4, 8, 16, 32, 64, 128], first: 4, least: 2, even: Some(0.005), gain: 0.005, far: 1 };
+/// The columns of tiles of vector tasks.
+const VECTOR_COLUMNS: Ladder =
+    Ladder { values: &[64, 128, 256, 512, 1024, 2048], first: 4, least: 3, even: Some(0.005), gain: 0.005, far: 1 };
+/// Tile sizes with a name of the kernel's own.
+const OTHERS: Ladder =
+    Ladder { values: &[4, 8, 16, 32, 64, 128, 256], first: 3, least: 1, even: Some(0.005), gain: 0.005, far: 1 };
+
+/// The usual tile sizes in the order in which they are chosen: sizes of products matter most. A gradient's rows come before its columns:
 /// if doubling one makes doubling the other unnecessary, doubling the rows costs less with uneven tokens.
-pub(super) const LADDERS: [Ladder; 7] = [
-    PRODUCT_COLUMNS,
-    PRODUCT_ROWS,
-    Ladder { name: "GRAD_M", values: &[32, 64, 128, 256, 512], first: 3, least: 2, even: None, gain: 0.005 },
-    Ladder { name: "GRAD_N", values: &[32, 64, 128, 256, 512], first: 3, least: 2, even: None, gain: 0.005 },
-    PUTS,
-    Ladder {
-        name: "BLOCK",
-        values: &[1, 2, 4, 8, 16, 32, 64, 128],
-        first: 4,
-        least: 2,
-        even: Some(0.005),
-        gain: 0.005,
-    },
-    Ladder {
-        name: "COLUMNS",
-        values: &[64, 128, 256, 512, 1024, 2048],
-        first: 4,
-        least: 3,
-        even: Some(0.005),
-        gain: 0.005,
-    },
+const USUAL: [(&str, Ladder); 7] = [
+    ("TILE_N", PRODUCT_COLUMNS),
+    ("TILE_M", PRODUCT_ROWS),
+    ("GRAD_M", GRADIENTS),
+    ("GRAD_N", GRADIENTS),
+    ("PUT", PUTS),
+    ("BLOCK", BLOCKS),
+    ("COLUMNS", VECTOR_COLUMNS),
 ];
+
+/// A tile size that a kernel leaves open.
+#[derive(Clone)]
+pub(super) struct OpenSize {
+    pub(super) name: String,
+    pub(super) ladder: Ladder,
+}
+
+impl OpenSize {
+    /// The open sizes of a kernel in the order in which they are chosen: the usual ones, then those with names of the kernel's own.
+    pub(super) fn of(open: &[String]) -> Vec<Self> {
+        let usual = USUAL.iter().filter(|(name, _)| open.iter().any(|open| open == name));
+        let others = open.iter().filter(|open| USUAL.iter().all(|(name, _)| open != name));
+        let usual = usual.map(|&(name, ladder)| Self { name: name.to_owned(), ladder });
+        usual.chain(others.map(|name| Self { name: name.clone(), ladder: OTHERS })).collect()
+    }
+
+    /// Whether the size has one of the usual names.
+    pub(super) fn is_usual(name: &str) -> bool {
+        USUAL.iter().any(|(usual, _)| *usual == name)
+    }
+}
 
 /// The columns of products in launches that mainly read weights. Narrow tiles take the same time as wide ones there. But at the end
 /// all cores wait for the last tile, and no estimate predicts how many cores then have one.

@@ -2,7 +2,7 @@
 
 use super::expected::Expected;
 use super::fit::fitted;
-use super::ladders::{BYTES_OF_PUTS, FEW_ROWS, Ladder, MANY_PUTS, NARROW, ROWS_BESIDE_GRADIENTS, ROWS_OF_PUTS};
+use super::ladders::{BYTES_OF_PUTS, FEW_ROWS, MANY_PUTS, NARROW, OpenSize, ROWS_BESIDE_GRADIENTS, ROWS_OF_PUTS};
 use super::latency::Latency;
 use crate::analyze::CheckedGraph;
 use crate::front::ReadModule;
@@ -25,10 +25,9 @@ pub(super) struct Search<'a> {
     expected: Expected,
     /// Tokens per rank of the estimated launches; `None` for the kernel's `TOKENS`.
     tokens: Option<usize>,
-    /// The ladder of each open size. In a combination of sizes, the number at the same index is the index of the size's value on its
-    /// ladder.
-    pub(super) ladders: Vec<Ladder>,
-    /// For each taskflow, the indices of the ladders of the sizes that it depends on.
+    /// The open sizes. In a combination of sizes, the number at the same index is the index of the size's value on its ladder.
+    pub(super) open: Vec<OpenSize>,
+    /// For each taskflow, the indices of the sizes that it depends on.
     of_flows: Vec<Vec<usize>>,
     /// For each taskflow, the results of all combinations of its sizes that have been estimated.
     known: Vec<HashMap<Vec<usize>, Known>>,
@@ -57,21 +56,21 @@ impl<'a> Search<'a> {
         set: &'a Overrides,
         target: &'a Target,
         expected: Expected,
-        ladders: Vec<Ladder>,
+        open: Vec<OpenSize>,
     ) -> Self {
         let (name, module) = (module.ident.to_string(), ReadModule::new(module));
         let tokens = expected.estimated(module.constant("TOKENS", set)).tokens;
         let depends = |names: &HashSet<String>| {
-            (0..ladders.len()).filter(|&ladder| names.contains(ladders[ladder].name)).collect::<Vec<_>>()
+            (0..open.len()).filter(|&size| names.contains(&open[size].name)).collect::<Vec<_>>()
         };
         let of_flows: Vec<_> = module.names().iter().map(depends).collect();
         let known = vec![HashMap::new(); of_flows.len()];
-        Self { name, module, set, target, expected, tokens, ladders, of_flows, known }
+        Self { name, module, set, target, expected, tokens, open, of_flows, known }
     }
 
     /// The best sizes. If the kernel can have none of those tried, the sizes that the search begins with.
     pub(super) fn best(mut self) -> Result<NamedSizes, String> {
-        let first: Vec<usize> = self.ladders.iter().map(|ladder| ladder.first).collect();
+        let first: Vec<usize> = self.open.iter().map(|size| size.ladder.first).collect();
         let Some((places, time)) = self.lowered(&first)? else { return Ok(self.sizes(&first)) };
         let flows = self.flows(&places);
         self.suit(&flows);
@@ -107,8 +106,8 @@ impl<'a> Search<'a> {
         let rows = rows.min().unwrap_or_default();
         let row_bytes = flows.iter().map(|flow| bytes_of_put_rows(flow.graph())).max().unwrap_or_default();
         let gradients = flows.iter().any(|flow| flow.graph().needs_whole_experts());
-        for ladder in &mut self.ladders {
-            match ladder.name {
+        for OpenSize { name, ladder } in &mut self.open {
+            match name.as_str() {
                 "PUT" => {
                     let fits = |put: usize| put < 2 * rows && (!is_large(put, row_bytes) || put * MANY_PUTS <= rows);
                     let fit = ladder.values.iter().filter(|&&put| fits(put)).count();
@@ -127,12 +126,11 @@ impl<'a> Search<'a> {
         places: Vec<usize>,
         time: Latency,
     ) -> Result<(Vec<usize>, Latency), String> {
-        let products = self.ladders.iter().position(|ladder| ladder.name == NARROW.name);
-        let Some(products) = products else { return Ok((places, time)) };
+        let Some(products) = self.place_of("TILE_N") else { return Ok((places, time)) };
         if !self.reads_weights(flows)? {
             return Ok((places, time));
         }
-        self.ladders[products] = NARROW;
+        self.open[products].ladder = NARROW;
         let mut narrow = places.clone();
         narrow[products] = narrow[products].min(NARROW.first);
         Ok(match self.time(&narrow, None)? {
@@ -176,16 +174,15 @@ impl<'a> Search<'a> {
 
     /// The combinations to try for a size. The rows of a gradient's tiles are tried with all columns: taller tiles may save time only
     /// together with narrower ones.
-    fn moves(&self, ladder: usize, places: &[usize]) -> Vec<Vec<usize>> {
-        let with = |ladder: usize, place: usize, places: &[usize]| {
+    fn moves(&self, size: usize, places: &[usize]) -> Vec<Vec<usize>> {
+        let with = |size: usize, place: usize, places: &[usize]| {
             let mut next = places.to_vec();
-            next[ladder] = place;
+            next[size] = place;
             next
         };
-        let tried = |ladder: usize| self.ladders[ladder].tried(places[ladder]);
-        let mut moves: Vec<_> = tried(ladder).map(|place| with(ladder, place, places)).collect();
-        let columns = self.ladders.iter().position(|other| other.name == "GRAD_N");
-        if let Some(columns) = columns.filter(|_| self.ladders[ladder].name == "GRAD_M") {
+        let tried = |size: usize| self.open[size].ladder.tried(places[size]);
+        let mut moves: Vec<_> = tried(size).map(|place| with(size, place, places)).collect();
+        if let Some(columns) = self.place_of("GRAD_N").filter(|_| self.open[size].name == "GRAD_M") {
             let both = moves.iter().flat_map(|next| tried(columns).map(|place| with(columns, place, next)));
             let both: Vec<_> = both.collect();
             moves.extend(both);
@@ -197,10 +194,11 @@ impl<'a> Search<'a> {
     fn descend(&mut self, mut places: Vec<usize>, mut time: Latency) -> Result<Vec<usize>, String> {
         loop {
             let before = places.clone();
-            for ladder in 0..places.len() {
-                for next in self.moves(ladder, &places) {
-                    let less = self.time(&next, self.ladders[ladder].even_below(&time))?;
-                    if let Some(less) = less.filter(|less| self.ladders[ladder].saves(less, &time)) {
+            for size in 0..places.len() {
+                let ladder = self.open[size].ladder;
+                for next in self.moves(size, &places) {
+                    let less = self.time(&next, ladder.even_below(&time))?;
+                    if let Some(less) = less.filter(|less| ladder.saves(less, &time)) {
                         (places, time) = (next, less);
                     }
                 }
@@ -212,8 +210,13 @@ impl<'a> Search<'a> {
     }
 
     pub(super) fn sizes(&self, places: &[usize]) -> NamedSizes {
-        let sizes = self.ladders.iter().zip(places);
-        sizes.map(|(ladder, &place)| (ladder.name.to_owned(), ladder.values[place])).collect()
+        let sizes = self.open.iter().zip(places);
+        sizes.map(|(size, &place)| (size.name.clone(), size.ladder.values[place])).collect()
+    }
+
+    /// The index of an open size; `None` if this size is not open.
+    fn place_of(&self, name: &str) -> Option<usize> {
+        self.open.iter().position(|size| size.name == name)
     }
 
     /// The estimated latency of all taskflows of the kernel together; `None` if it can't have these sizes, or takes as long as `below`
@@ -231,7 +234,7 @@ impl<'a> Search<'a> {
 
     /// The estimated latency of one taskflow. It is not estimated again if only sizes that the taskflow doesn't depend on have changed.
     fn time_of_flow(&mut self, flow: usize, places: &[usize], below: Option<f64>) -> Result<Known, String> {
-        let own: Vec<usize> = self.of_flows[flow].iter().map(|&ladder| places[ladder]).collect();
+        let own: Vec<usize> = self.of_flows[flow].iter().map(|&size| places[size]).collect();
         if let Some(known) = self.known[flow].get(&own).filter(|known| known.answers(below)) {
             return Ok(*known);
         }

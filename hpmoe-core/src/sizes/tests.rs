@@ -77,11 +77,10 @@ fn puts_are_no_larger_than_the_rows_of_an_expert_need() {
     let (module, set, target) = (module(), parse_settings(layer).unwrap(), Target::ascend_a3());
     let most = |tokens| {
         let expected = Expected { ranks: Some(8), tokens: Some(tokens) };
-        let ladders = vec![PUTS];
-        let mut search = Search::new(&module, &set, &target, expected, ladders);
+        let mut search = Search::new(&module, &set, &target, expected, OpenSize::of(&["PUT".to_owned()]));
         let flows = search.flows(&[PUTS.first]);
         search.suit(&flows);
-        search.ladders[0].values.last().copied()
+        search.open[0].ladder.values.last().copied()
     };
     assert_eq!([4096, 1023, 512, 511, 64].map(most), [128, 128, 64, 64, 8].map(Some));
 }
@@ -221,11 +220,11 @@ fn beside_gradients_taller_tiles_must_save_less() {
     let target = Target::ascend_a3();
     let even = |source: &str| {
         let module = kernel(source);
-        let (ladders, expected) = (vec![PRODUCT_ROWS], Expected::default());
-        let mut search = Search::new(&module, &set, &target, expected, ladders);
+        let open = OpenSize::of(&["TILE_M".to_owned()]);
+        let mut search = Search::new(&module, &set, &target, Expected::default(), open);
         let flows = search.flows(&[0]);
         search.suit(&flows);
-        search.ladders[0].even
+        search.open[0].ladder.even
     };
     let backward = include_str!("../../../examples/moe_backward.rs");
     assert_eq!([FORWARD, backward].map(even), [PRODUCT_ROWS.even, ROWS_BESIDE_GRADIENTS.even]);
@@ -252,6 +251,22 @@ fn sizes_are_no_larger_than_what_they_divide() {
     assert!(sizes["BLOCK"] <= 5 && sizes["PUT"] <= 5, "{sizes:?}");
     let narrow = chosen("HIDDEN=2048,INTER=24,EXPERTS=8,TOP_K=2,TOKENS=5", Expected::default()).unwrap();
     assert!(narrow["TILE_N"] >= 128 && narrow["COLUMNS"] >= 512, "{narrow:?}");
+}
+
+/// Unpacked rows of 512 bytes take less time in tiles of at least 32, but no tile is larger than the matrices. Copied rows have no such bound.
+#[test]
+fn sizes_with_names_of_the_kernel_s_own_are_chosen() {
+    let of = |source: &str, layer: &str| {
+        let set = parse_settings(layer).unwrap();
+        open_sizes(&kernel(source), &set, &Target::ascend_a3(), Expected { ranks: Some(1), tokens: None }).unwrap()
+    };
+    let unpacking = include_str!("../../../examples/moe_w4a8.rs");
+    let rows = |layer: &str| of(unpacking, layer)["TILE_UNPACK"];
+    assert!(rows("HIDDEN=512,INTER=1024,EXPERTS=64,TOP_K=8,TOKENS=64,GROUP=64") >= 32);
+    assert!(rows("HIDDEN=16,INTER=16,EXPERTS=64,TOP_K=8,TOKENS=64,GROUP=16") <= 32);
+    let copies =
+        of(include_str!("../../../examples/moe_relay.rs"), "HIDDEN=256,INTER=384,EXPERTS=8,TOP_K=8,TOKENS=8192");
+    assert!(copies["TILE_COPY"] >= 32, "{copies:?}");
 }
 
 /// If only one size is too large, the others stay as they are.

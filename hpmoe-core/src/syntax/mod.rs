@@ -5,7 +5,7 @@ mod constants;
 mod names;
 mod parse;
 
-pub use crate::constant::{Constant, Overrides, TILE_SIZES};
+pub use crate::constant::{Constant, Overrides, is_tile_size};
 pub use ast::Kernel;
 pub(crate) use ast::{
     Accessor, Argument, BodyExpr, BodyStmt, Flow, HelperCall, HelperFn, HelperType, Let, MadeRoute, Over, Rank, Stmt,

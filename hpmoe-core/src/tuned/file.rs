@@ -1,7 +1,8 @@
 //! The file next to a kernel's source that keeps the schedules found by tuning.
 
 use super::shape::{NamedSizes, alike};
-use super::{Candidate, TILE_SIZES};
+use super::{Candidate, is_tile_size};
+use crate::constant::NAMES_OF_TILE_SIZES;
 use crate::schedule::Choices;
 use crate::target::{FileFault, without_faults};
 use std::fmt;
@@ -112,9 +113,8 @@ impl FileReader<'_> {
                 }
                 ("shape", DeValue::Table(table)) => shape.extend(self.numbers(table)),
                 ("sizes", DeValue::Table(table)) => {
-                    for (size, _) in table.iter().filter(|(size, _)| !TILE_SIZES.contains(&size.get_ref().as_ref())) {
-                        let known = TILE_SIZES.join("`, `");
-                        self.fault(size, format!("`{}` is not a tile size: use one of `{known}`", size.get_ref()));
+                    for (size, _) in table.iter().filter(|(size, _)| !is_tile_size(size.get_ref())) {
+                        self.fault(size, format!("`{}` is not a tile size: use {NAMES_OF_TILE_SIZES}", size.get_ref()));
                     }
                     candidate.sizes.extend(self.numbers(table));
                 }

@@ -4,7 +4,7 @@ mod candidate;
 mod file;
 mod shape;
 
-pub use crate::syntax::TILE_SIZES;
+pub use crate::syntax::is_tile_size;
 pub use candidate::Candidate;
 pub use file::{Tuned, TunedKernel};
 pub use shape::{NamedSizes, overrides, shape, sizes};

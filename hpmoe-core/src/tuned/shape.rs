@@ -1,6 +1,6 @@
 //! The shape of a kernel, which a tuned schedule is for: its constants except for tile sizes.
 
-use crate::syntax::{Constant, Kernel, Overrides, TILE_SIZES};
+use crate::syntax::{Constant, Kernel, Overrides, is_tile_size};
 use std::collections::BTreeMap;
 use syn::{Expr, Item, ItemMod};
 
@@ -18,13 +18,13 @@ pub fn overrides(set: &Overrides, sizes: &NamedSizes) -> Overrides {
 /// Computed constants follow from these.
 #[must_use]
 pub fn shape(module: &ItemMod, kernel: &Kernel) -> NamedSizes {
-    named(module, kernel, &|name| !TILE_SIZES.contains(&name))
+    named(module, kernel, &|name| !is_tile_size(name))
 }
 
 /// The tile sizes that a kernel declares as numbers or leaves open, with the values of the build.
 #[must_use]
 pub fn sizes(module: &ItemMod, kernel: &Kernel) -> NamedSizes {
-    named(module, kernel, &|name| TILE_SIZES.contains(&name))
+    named(module, kernel, &is_tile_size)
 }
 
 fn named(module: &ItemMod, kernel: &Kernel, wanted: &dyn Fn(&str) -> bool) -> NamedSizes {

@@ -10,7 +10,7 @@ use hpmoe_core::graph::TaskGraph;
 use hpmoe_core::schedule::Choices;
 use hpmoe_core::sizes::Expected;
 use hpmoe_core::target::Target;
-use hpmoe_core::tuned::{NamedSizes, TILE_SIZES, Tuned, overrides};
+use hpmoe_core::tuned::{NamedSizes, Tuned, is_tile_size, overrides};
 use hpmoe_core::validate::ValidSchedule;
 use std::path::Path;
 use std::rc::Rc;
@@ -106,7 +106,7 @@ impl FlowPlan {
 
     /// The tile sizes of the taskflow, by name (JSON).
     pub(crate) fn tile_sizes(&self) -> serde_json::Map<String, serde_json::Value> {
-        let constants = self.graph().constants.iter().filter(|(name, _)| TILE_SIZES.contains(&name.as_str()));
+        let constants = self.graph().constants.iter().filter(|(name, _)| is_tile_size(name));
         constants.filter_map(|(name, value)| Some((name.clone(), value.size()?.into()))).collect()
     }
 

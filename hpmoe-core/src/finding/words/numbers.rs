@@ -1,7 +1,7 @@
 //! The words of [`ConstantFault`], [`NumberFault`] and [`RangeFault`].
 
 use super::sentence::{Sentence, grouped};
-use crate::constant::TILE_SIZES;
+use crate::constant::NAMES_OF_TILE_SIZES;
 use crate::finding::{ConstantFault, LoopSize, NumberFault, RangeFault};
 
 impl ConstantFault {
@@ -20,11 +20,8 @@ impl ConstantFault {
             Self::SetToNumber { name, .. } => (self.problem(), format!("set `{name}` to a whole number")),
             Self::SetNotFinite { name, .. } => (self.problem(), format!("set `{name}` to a finite number")),
             Self::OpenButNoTileSize { name } => {
-                let names = TILE_SIZES.join("`, `");
-                (
-                    self.problem(),
-                    format!("write the value of `{name}`; `_` is for constants of type usize called `{names}`"),
-                )
+                let help = "`_` is for tile sizes, constants of type usize called";
+                (self.problem(), format!("write the value of `{name}`; {help} {NAMES_OF_TILE_SIZES}"))
             }
             _ => (self.problem(), help.into()),
         }

@@ -1,7 +1,7 @@
 //! Declarations of constants: each constant of a module is computed, or set by a build.
 
 use super::table::{Constants, is_computed, is_f32};
-use crate::constant::{Constant, OF_BUILDS, Overrides, TILE_SIZES};
+use crate::constant::{Constant, OF_BUILDS, Overrides, is_tile_size};
 use crate::finding::{ConstantFault, Errors, Finding, FindingAt};
 use crate::names::{ByName, nearest};
 use quote::ToTokens as _;
@@ -57,7 +57,7 @@ impl Constants {
         let number = is_f32(&item.ty);
         if is_open(item) {
             let name = item.ident.to_string();
-            let fault = match (number || !TILE_SIZES.contains(&name.as_str()), overrides.contains(&name)) {
+            let fault = match (number || !is_tile_size(&name), overrides.contains(&name)) {
                 (true, _) => Some(ConstantFault::OpenButNoTileSize { name }),
                 (false, false) => Some(ConstantFault::Open { name }),
                 (false, true) => None,
@@ -233,6 +233,8 @@ mod tests {
     fn only_tile_sizes_are_left_open_and_a_build_chooses_them() {
         let (_, faults) = declared("const TILE_N: usize = _; const WIDE: usize = 2 * TILE_N;");
         assert_eq!(faults, ["`TILE_N` is left open, and no value was chosen for it"]);
+        let (_, faults) = declared("const TILE_SCALES: usize = _;");
+        assert_eq!(faults, ["`TILE_SCALES` is left open, and no value was chosen for it"]);
         let (_, faults) = declared("const INTER: usize = _; const PUT: f32 = _; const BLOCK: usize = 2 * _;");
         assert_eq!(
             faults,
