@@ -96,8 +96,9 @@ impl<'a> Search<'a> {
         self.module.check(&self.settings(places)).unwrap_or_default()
     }
 
-    /// Selects the ladders that suit the kernel: puts that are no larger than a rank's rows for an expert need, large puts only if there are
-    /// many, and taller tiles if it makes gradients.
+    /// Selects the ladders that suit the kernel: puts that are no larger than an expert's rows need, large puts only if there are many, and
+    /// taller tiles if it makes gradients. Puts may be larger than a rank's rows for an expert, because they are cut at numbers of the expert's
+    /// rows: three rows of a rank are two puts if the boundary of a put lies between them.
     pub(super) fn suit(&mut self, flows: &[CheckedGraph]) {
         let rows = flows.iter().map(|flow| {
             let Sizes { experts, tokens, top_k, .. } = flow.graph().sizes;
@@ -105,11 +106,14 @@ impl<'a> Search<'a> {
         });
         let rows = rows.min().unwrap_or_default();
         let row_bytes = flows.iter().map(|flow| bytes_of_put_rows(flow.graph())).max().unwrap_or_default();
+        let ranks = flows.iter().filter_map(|flow| self.ranks(flow.graph().sizes.experts).ok());
+        let ranks = ranks.max().unwrap_or(1) as usize;
         let gradients = flows.iter().any(|flow| flow.graph().needs_whole_experts());
         for OpenSize { name, ladder } in &mut self.open {
             match name.as_str() {
                 "PUT" => {
-                    let fits = |put: usize| put < 2 * rows && (!is_large(put, row_bytes) || put * MANY_PUTS <= rows);
+                    let large = |put: usize| is_large(put.min(rows), row_bytes);
+                    let fits = |put: usize| put < 2 * rows * ranks && (!large(put) || put * MANY_PUTS <= rows);
                     let fit = ladder.values.iter().filter(|&&put| fits(put)).count();
                     ladder.values = &ladder.values[..fit.max(ladder.first + 1)];
                 }

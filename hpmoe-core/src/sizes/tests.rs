@@ -70,7 +70,7 @@ fn short_rows_are_put_in_large_pieces() {
     assert_eq!(chosen_put("HIDDEN=4096,INTER=1536,EXPERTS=128,TOP_K=8,TOKENS=4096", 32), 8);
 }
 
-/// 512 tokens are 64 rows for each expert.
+/// An expert has as many rows as a rank has tokens.
 #[test]
 fn puts_are_no_larger_than_the_rows_of_an_expert_need() {
     let layer = "HIDDEN=128,INTER=1024,EXPERTS=64,TOP_K=8,TOKENS=4096,TILE_M=128,TILE_N=256,BLOCK=16,COLUMNS=1024";
@@ -82,7 +82,7 @@ fn puts_are_no_larger_than_the_rows_of_an_expert_need() {
         search.suit(&flows);
         search.open[0].ladder.values.last().copied()
     };
-    assert_eq!([4096, 1023, 512, 511, 64].map(most), [128, 128, 64, 64, 8].map(Some));
+    assert_eq!([4096, 64, 32, 16, 4].map(most), [128, 64, 32, 16, 8].map(Some));
 }
 
 /// A fence follows each put, and takes longer than sending 48 short rows. Larger puts therefore pay off there, although cores then have
@@ -99,7 +99,7 @@ fn few_puts_are_larger_only_if_rows_are_short() {
 fn layers_that_mainly_send_rows_have_large_puts_or_low_tiles() {
     let narrow =
         |experts: usize, tokens: usize| format!("HIDDEN=5120,INTER=128,EXPERTS={experts},TOP_K=8,TOKENS={tokens}");
-    assert_eq!(chosen_put(&narrow(64, 6000), 8), 64);
+    assert!(chosen_put(&narrow(64, 6000), 8) >= 32);
     // 4 puts of 32 rows are too few for puts of 320 KiB.
     assert_eq!(chosen_put(&narrow(64, 1024), 8), 16);
     let rows = |layer: &str| chosen(layer, Expected { ranks: Some(4), tokens: None }).unwrap()["TILE_M"];
@@ -107,10 +107,16 @@ fn layers_that_mainly_send_rows_have_large_puts_or_low_tiles() {
     assert_eq!(rows("HIDDEN=5120,INTER=2048,EXPERTS=16,TOP_K=4,TOKENS=500"), 128);
 }
 
-/// 23 rows are two puts of 16, which save little over three of 8, but one put of 32.
+/// 3 rows of each of 16 ranks: boundaries of 8 rows cut those of four ranks into two puts, and the others wait for these ranks.
+#[test]
+fn few_rows_of_a_rank_are_put_whole() {
+    assert!(chosen_put("HIDDEN=256,INTER=448,EXPERTS=256,TOP_K=2,TOKENS=384", 16) >= 32);
+}
+
+/// 23 rows are two or three puts of 16, which save little over three or four of 8, but mostly one put of 32 or more.
 #[test]
 fn puts_that_save_nothing_are_passed_over() {
-    assert_eq!(chosen_put("HIDDEN=384,INTER=1024,EXPERTS=256,TOP_K=2,TOKENS=3000", 8), 32);
+    assert!(chosen_put("HIDDEN=384,INTER=1024,EXPERTS=256,TOP_K=2,TOKENS=3000", 8) >= 32);
 }
 
 /// Without uneven tokens, wide tiles would take the least time.

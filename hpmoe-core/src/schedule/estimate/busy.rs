@@ -1,9 +1,9 @@
 //! The time that cores are busy with a taskflow's tiles, in any order.
 
+use super::extents::GroupRows;
 use super::{Estimate, Extents, Spread};
 use crate::analyze::CheckedGraph;
 use crate::cost::{CostModel, EntryTile, Works};
-use crate::graph::Height;
 use crate::ids::{Arena, PhaseId};
 use crate::schedule::MAX_RANKS;
 use crate::schedule::fences::may_share_next_fence;
@@ -64,12 +64,17 @@ fn of_cores(checked: &CheckedGraph, target: &Target, works: &Arena<PhaseId, Work
                 corners(outer, phase.columns() / outer).into_iter().map(of_column).sum()
             })
         };
-        let of_group = |&rows: &u32| match graph.spaces[phase.space].height {
-            Height::Rows(height) if rows % height == 0 => of_item(height) * f64::from(rows / height),
-            Height::Rows(height) => of_item(height) * f64::from(rows / height) + of_item(rows % height),
-            Height::WholeExpert => of_item(rows),
+        let of_group = |group: GroupRows| match group.items() {
+            0 => 0.0,
+            1 => of_item(group.of_item(0)),
+            // All items between the first and the last one are whole.
+            items => {
+                let between = items - 2;
+                let whole = if between > 0 { of_item(group.of_item(1)) * f64::from(between) } else { 0.0 };
+                of_item(group.of_item(0)) + whole + of_item(group.of_item(items - 1))
+            }
         };
-        let time: f64 = extents.of_groups(phase.space).iter().map(of_group).sum();
+        let time: f64 = extents.of_groups(phase.space).map(of_group).sum();
         *if kind == TaskKind::Matrix { &mut matrix } else { &mut vector } += time;
     }
     let of_kind = |time: f64, cores: u32| time / f64::from(cores.max(1));
@@ -97,16 +102,8 @@ mod tests {
         let (costs, sync, extents) = (CostModel::new(target), &target.sync, Extents::new(graph, ranks, tokens));
         let (mut matrix, mut vector) = (0.0, 0.0);
         for (id, phase) in graph.phases.iter() {
-            for &of_group in extents.of_groups(phase.space) {
-                let mut left = of_group;
-                loop {
-                    let rows = match graph.spaces[phase.space].height {
-                        Height::Rows(height) => height.min(left),
-                        Height::WholeExpert => of_group,
-                    };
-                    if rows == 0 && graph.spaces[phase.space].height != Height::WholeExpert {
-                        break;
-                    }
+            for of_group in extents.of_groups(phase.space) {
+                for rows in (0..of_group.items()).map(|item| of_group.of_item(item)) {
                     for column in 0..phase.columns() {
                         let tile = EntryTile { peer: 1, rows, column, items: 1, band: 1, joined: 1 };
                         let work = costs.least(0, &works[id].work(target, tile)).us();
@@ -118,10 +115,6 @@ mod tests {
                                 vector += work + (sync.task_pickup_ns + sync.tile_overhead_ns + put) / 1e3;
                             }
                         }
-                    }
-                    left -= rows;
-                    if left == 0 {
-                        break;
                     }
                 }
             }

@@ -5,6 +5,7 @@ use crate::ids::{Arena, SpaceId};
 use crate::schedule::Entry;
 use crate::schedule::typical::GOLDEN;
 use std::cmp::Reverse;
+use std::f64::consts::SQRT_2;
 
 /// The skew of the uneven choice of experts: the i-th most chosen expert is chosen in proportion to 1 / i^1.2.
 const EXPONENT: f64 = 1.2;
@@ -27,6 +28,9 @@ pub(super) struct Extents {
     spaces: Arena<SpaceId, Space>,
     /// For each space, the rows of its groups, ordered by expert and then by peer.
     rows: Arena<SpaceId, Vec<u32>>,
+    /// For each space of pieces, the first row of each group: its number among the expert's rows, less a multiple of the pieces' height. Groups
+    /// of other spaces begin at row 0.
+    starts: Arena<SpaceId, Vec<u32>>,
     /// For each space, the number of items before each group, and at the end the number of all items.
     before: Arena<SpaceId, Vec<u64>>,
 }
@@ -48,6 +52,10 @@ impl Extents {
                     let mean = |group: usize| f64::from(of_group(group / ranks as usize)) / f64::from(ranks);
                     (0..groups).map(|group| dithered(mean(group), group)).collect()
                 }
+                SpaceKind::Sends if tokens == Spread::Uneven => {
+                    let pairs = of_pairs(graph, ranks);
+                    (0..groups).map(|group| pairs[group % pairs.len()]).collect()
+                }
                 SpaceKind::Sends | SpaceKind::Arrivals => spread(all as f64, pairs, groups),
                 SpaceKind::SendsOnce => {
                     spread(sizes.rows_once(ranks as usize) as f64 / sizes.chunks as f64, pairs, groups)
@@ -55,26 +63,39 @@ impl Extents {
             }
         };
         let rows: Arena<SpaceId, Vec<u32>> = graph.spaces.iter().map(|(_, space)| rows(space)).collect();
-        let before = graph.spaces.iter().map(|(id, space)| {
+        let starts = graph.spaces.iter().map(|(id, &space)| starts(space, ranks, &rows[id], tokens));
+        let mut all = Self {
+            ranks,
+            spaces: graph.spaces.iter().map(|(_, &space)| space).collect(),
+            starts: starts.collect(),
+            rows,
+            before: graph.spaces.ids().map(|_| Vec::new()).collect(),
+        };
+        for space in graph.spaces.ids() {
             let mut sum = 0;
             let mut sums = vec![0];
-            sums.extend(rows[id].iter().map(|&rows| {
-                sum += u64::from(items(space.height, rows));
+            sums.extend(all.of_groups(space).map(|group| {
+                sum += u64::from(group.items());
                 sum
             }));
-            sums
-        });
-        Self { ranks, before: before.collect(), spaces: graph.spaces.iter().map(|(_, &space)| space).collect(), rows }
+            all.before[space] = sums;
+        }
+        all
     }
 
-    /// Rows of each group of a space.
-    pub(super) fn of_groups(&self, space: SpaceId) -> &[u32] {
-        &self.rows[space]
+    /// The groups of a space.
+    pub(super) fn of_groups(&self, space: SpaceId) -> impl Iterator<Item = GroupRows> {
+        (0..self.rows[space].len()).map(move |group| self.group_rows(group, space))
+    }
+
+    fn group_rows(&self, group: usize, space: SpaceId) -> GroupRows {
+        let start = self.starts[space].get(group).copied().unwrap_or_default();
+        GroupRows { height: self.spaces[space].height, start, count: self.rows[space][group] }
     }
 
     /// Number of items of an entry.
     pub(super) fn items(&self, entry: Entry, space: SpaceId) -> u32 {
-        items(self.spaces[space].height, self.all_rows(entry, space))
+        self.group_rows(self.group(entry, space), space).items()
     }
 
     /// Rows of all items of an entry.
@@ -84,11 +105,7 @@ impl Extents {
 
     /// Rows of one item of an entry.
     pub(super) fn rows(&self, entry: Entry, space: SpaceId, item: u32) -> u32 {
-        let rows = self.all_rows(entry, space);
-        match self.spaces[space].height {
-            Height::Rows(height) => height.min(rows - item * height),
-            Height::WholeExpert => rows,
-        }
+        self.group_rows(self.group(entry, space), space).of_item(item)
     }
 
     /// Number of items of all groups before an entry's.
@@ -107,11 +124,63 @@ impl Extents {
     }
 }
 
-/// Number of items of a group with this number of rows. All rows of an expert are one item, even if there are none.
-fn items(height: Height, rows: u32) -> u32 {
-    match height {
-        Height::Rows(height) => rows.div_ceil(height),
-        Height::WholeExpert => 1,
+/// The rows of a group, which items divide.
+#[derive(Clone, Copy)]
+pub(super) struct GroupRows {
+    height: Height,
+    /// Number of rows of the first item's height that come before the group's first row.
+    start: u32,
+    pub(super) count: u32,
+}
+
+impl GroupRows {
+    /// Number of items. All rows of an expert are one item, even if there are none.
+    pub(super) fn items(self) -> u32 {
+        match self.height {
+            Height::Rows(_) if self.count == 0 => 0,
+            Height::Rows(height) => (self.start + self.count).div_ceil(height),
+            Height::WholeExpert => 1,
+        }
+    }
+
+    /// Rows of one item.
+    pub(super) fn of_item(self, item: u32) -> u32 {
+        match self.height {
+            Height::Rows(height) => {
+                let end = ((item + 1) * height).min(self.start + self.count);
+                end - (item * height).max(self.start)
+            }
+            Height::WholeExpert => self.count,
+        }
+    }
+}
+
+/// The first row of each group of a space of pieces, less a multiple of the pieces' height. Pieces are cut where the numbers of an expert's rows are
+/// multiples of this height, and sources before a rank have any number of rows. If all have the same, each group that the rank sends starts
+/// like that of another rank, so that the modelled rank stands for all ranks. Otherwise the starts are spread evenly.
+fn starts(space: Space, ranks: u32, rows: &[u32], tokens: Spread) -> Vec<u32> {
+    let Height::Rows(height) = space.height else { return Vec::new() };
+    match space.kind {
+        SpaceKind::Sends | SpaceKind::SendsOnce => {
+            let any_of = |group: usize, all: u32| ((group as f64 * SQRT_2).fract() * f64::from(all)) as u32;
+            let start = |group: usize| match tokens {
+                Spread::Even => any_of(group, ranks) * rows[group] % height,
+                Spread::Uneven => any_of(group, height),
+            };
+            (0..rows.len()).map(start).collect()
+        }
+        SpaceKind::Arrivals => {
+            let mut starts = Vec::with_capacity(rows.len());
+            for of_expert in rows.chunks(ranks as usize) {
+                let mut before = 0;
+                for &rows in of_expert {
+                    starts.push(before % height);
+                    before += rows;
+                }
+            }
+            starts
+        }
+        _ => Vec::new(),
     }
 }
 
@@ -120,10 +189,33 @@ fn items(height: Height, rows: u32) -> u32 {
 fn of_experts(graph: &TaskGraph, ranks: u32, tokens: Spread) -> Vec<u32> {
     let sizes = &graph.sizes;
     let (own, of_group) = (sizes.local_experts(ranks as usize), sizes.chunk_tokens() * ranks as usize);
-    if tokens == Spread::Even {
-        return vec![(of_group * sizes.top_k).div_ceil(sizes.used_experts(ranks as usize)) as u32; own];
+    match tokens {
+        Spread::Even => vec![(of_group * sizes.top_k).div_ceil(sizes.used_experts(ranks as usize)) as u32; own],
+        Spread::Uneven => of_peer(graph, (0, ranks), &uneven(graph), of_group),
     }
-    // A token names an expert at most once, so an expert has at most one row per token.
+}
+
+/// The rows that one rank sends to each expert of each rank in a chunk, with uneven tokens: the order is that of a space's groups.
+fn of_pairs(graph: &TaskGraph, ranks: u32) -> Vec<u32> {
+    let shares = uneven(graph);
+    let of_peers: Vec<Vec<u32>> =
+        (0..ranks).map(|peer| of_peer(graph, (peer, ranks), &shares, graph.sizes.chunk_tokens())).collect();
+    (0..of_peers[0].len()).flat_map(|expert| of_peers.iter().map(move |rows| rows[expert])).collect()
+}
+
+/// The rows of the experts of a rank, of `tokens` tokens.
+fn of_peer(graph: &TaskGraph, (peer, ranks): (u32, u32), shares: &[f64], tokens: usize) -> Vec<u32> {
+    let experts = (peer as usize..).step_by(ranks as usize);
+    let rows = experts.map(|expert| dithered(shares.get(expert).unwrap_or(&0.0) * tokens as f64, expert));
+    let mut rows: Vec<u32> = rows.take(graph.sizes.local_experts(ranks as usize)).collect();
+    rows.sort_unstable_by_key(|&rows| Reverse(rows));
+    rows.rotate_right(1);
+    rows
+}
+
+/// The share of tokens that name each expert, the most chosen one first. A token names an expert at most once, so no share exceeds 1.
+fn uneven(graph: &TaskGraph) -> Vec<f64> {
+    let sizes = &graph.sizes;
     let share = |expert: usize, times: f64| (times / (expert as f64 + 1.0).powf(EXPONENT)).min(1.0);
     let named = |times: f64| (0..sizes.experts).map(|expert| share(expert, times)).sum::<f64>();
     let (mut few, mut many) = (0.0, (sizes.experts as f64 + 1.0).powf(EXPONENT));
@@ -131,11 +223,7 @@ fn of_experts(graph: &TaskGraph, ranks: u32, tokens: Spread) -> Vec<u32> {
         let times = f64::midpoint(few, many);
         *if named(times) < sizes.top_k as f64 { &mut few } else { &mut many } = times;
     }
-    let rows = |expert: usize| dithered(share(expert * ranks as usize, many) * of_group as f64, expert);
-    let mut rows: Vec<u32> = (0..own).map(rows).collect();
-    rows.sort_unstable_by_key(|&rows| Reverse(rows));
-    rows.rotate_right(1);
-    rows
+    (0..sizes.experts).map(|expert| share(expert, many)).collect()
 }
 
 /// Whole numbers of rows for `groups` groups, with a mean of `all / pairs`.
@@ -226,9 +314,12 @@ mod tests {
                         match space.height {
                             Height::WholeExpert => assert_eq!(items, 1),
                             Height::Rows(height) => {
-                                let full = rows.len().saturating_sub(1);
-                                assert!(rows[..full].iter().all(|&rows| rows == height));
-                                assert!(rows[full..].iter().all(|&rows| 0 < rows && rows <= height));
+                                assert!(rows.iter().all(|&rows| 0 < rows && rows <= height));
+                                if let [first, whole @ .., _] = &rows[..] {
+                                    let start = extents.starts[phase.space].get(group).copied().unwrap_or_default();
+                                    assert_eq!(start + first, height);
+                                    assert!(whole.iter().all(|&rows| rows == height));
+                                }
                             }
                         }
                     }
@@ -260,8 +351,18 @@ mod tests {
                     match graph.spaces[phase.space].kind {
                         SpaceKind::Chunks => assert!(rows.iter().all(|&rows| rows == 1)),
                         SpaceKind::Blocks => assert!(rows.iter().all(|&rows| rows as usize == sizes.chunk_tokens())),
-                        SpaceKind::Sends => near(of_pair, rows),
-                        SpaceKind::Arrivals if tokens == Spread::Even => near(of_pair, rows),
+                        SpaceKind::Sends | SpaceKind::Arrivals if tokens == Spread::Even => near(of_pair, rows),
+                        SpaceKind::Sends => {
+                            let mean = f64::from(rows.iter().sum::<u32>()) / rows.len() as f64;
+                            assert!((mean - of_pair).abs() < 0.5, "{mean}, and {of_pair} with even tokens");
+                            // The rank itself is a peer, with the most chosen expert.
+                            for (pairs, expert) in rows.chunks(ranks as usize).zip(of_experts.iter().cycle()) {
+                                let own = f64::from(*expert) / f64::from(ranks);
+                                assert!((f64::from(pairs[0]) - own).abs() <= 1.0, "{own}: {pairs:?}");
+                            }
+                            assert!(rows.iter().all(|&rows| rows as usize <= sizes.chunk_tokens()));
+                            assert!(rows.iter().any(|&rows| rows as usize == sizes.chunk_tokens()));
+                        }
                         SpaceKind::Arrivals => {
                             for (pairs, expert) in rows.chunks(ranks as usize).zip(of_experts.iter().cycle()) {
                                 near(f64::from(*expert) / f64::from(ranks), pairs);

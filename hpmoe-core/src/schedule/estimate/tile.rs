@@ -19,14 +19,14 @@ impl Run<'_> {
         joined: usize,
     ) -> EntryTiles {
         let (items, of_group) = (self.extents.items(entry, space), self.extents.all_rows(entry, space));
-        let mut first = |item: u32| {
+        let mut of_item = |item: u32| {
             let rows = self.extents.rows(entry, space, item);
             let tile = EntryTile { peer: entry.peer_offset, rows, column: 0, items, band, joined: joined as u32 };
             self.first_tile((part, entry.phase), tile, of_group)
         };
-        let (full, short) = (first(0), first(items - 1));
-        let (phase, last) = (entry.phase, items as usize - 1);
-        EntryTiles { part, phase, fixed: self.fixed[phase], full, short, last }
+        let last = items - 1;
+        let (first, whole, end) = (of_item(0), of_item(last.min(1)), of_item(last));
+        EntryTiles { part, phase: entry.phase, fixed: self.fixed[entry.phase], first, whole, end, last: last as usize }
     }
 
     /// The index of the priced tile in the phase's first kind of column. The tiles in other kinds of columns follow it. `of_group` is the

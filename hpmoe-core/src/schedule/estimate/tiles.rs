@@ -30,21 +30,28 @@ pub(super) struct Spent {
     pub(super) hbm: f64,
 }
 
-/// The tiles of an entry. All of its items are full except the last one.
+/// The tiles of an entry. All of its items are whole except the first and the last one.
 pub(super) struct EntryTiles {
     pub(super) part: PartId,
     pub(super) phase: PhaseId,
     /// The cost of a tile in addition to its work.
     pub(super) fixed: Time,
-    pub(super) full: usize,
-    pub(super) short: usize,
+    /// The index of the priced tile of the first item, of a whole one and of the last one.
+    pub(super) first: usize,
+    pub(super) whole: usize,
+    pub(super) end: usize,
+    /// The number of the last item.
     pub(super) last: usize,
 }
 
 impl EntryTiles {
     /// The index of the tile in an item and a kind of column.
     pub(super) const fn place(&self, item: usize, kind: usize) -> usize {
-        let first = if item == self.last { self.short } else { self.full };
-        first + kind
+        let priced = match item {
+            0 => self.first,
+            item if item == self.last => self.end,
+            _ => self.whole,
+        };
+        priced + kind
     }
 }
