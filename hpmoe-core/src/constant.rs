@@ -15,7 +15,7 @@ pub fn is_tile_size(name: &str) -> bool {
 
 /// The names of tile sizes, as messages list them.
 pub(crate) const NAMES_OF_TILE_SIZES: &str =
-    "`GRAD_M`, `GRAD_N`, `PUT`, `BLOCK`, `COLUMNS` or a name that begins with `TILE_`";
+    "`GRAD_M`, `GRAD_N`, `PUT`, `BLOCK`, `COLUMNS` or one that begins with `TILE_`";
 
 /// The number of places for experts that each rank has beyond its share. A build may set it in every kernel; a kernel that does not declare
 /// it has none.

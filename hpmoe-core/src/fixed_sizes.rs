@@ -5,7 +5,7 @@ mod words;
 
 use crate::front::{Front, front};
 use crate::sizes::{Expected, open_sizes};
-use crate::syntax::{Constant, Overrides, declared_constants, is_tile_size, leaving_open, open_constants};
+use crate::syntax::{Constant, Overrides, independent_tile_sizes, leaving_open, open_constants};
 use crate::target::Target;
 use crate::tuned::{NamedSizes, overrides};
 use latency::{Latency, latency, quick_latency};
@@ -127,10 +127,10 @@ pub fn costly_sizes(built: BuiltKernel<'_>, target: &Target, expected: Expected)
 /// The tile sizes that the source fixes or the build sets, in the order of their names.
 fn fixed_names(module: &ItemMod, set: &Overrides) -> Vec<String> {
     let open = open_constants(module);
-    let mut names = declared_constants(module);
+    let mut names = independent_tile_sizes(module);
     names.retain(|name| {
         let is_size = !matches!(set.get(name), Some(Constant::Number(_)));
-        is_tile_size(name) && is_size && (set.contains(name) || !open.contains(name))
+        is_size && (set.contains(name) || !open.contains(name))
     });
     names.sort_unstable();
     names

@@ -6,7 +6,7 @@ mod ladders;
 mod latency;
 mod search;
 
-use crate::syntax::{Overrides, open_constants};
+use crate::syntax::{Overrides, is_tile_size, open_constants};
 use crate::target::Target;
 use crate::tuned::NamedSizes;
 pub use expected::Expected;
@@ -31,7 +31,8 @@ pub fn open_sizes(
     expected: Expected,
 ) -> Result<NamedSizes, String> {
     expected.check()?;
-    let open: Vec<String> = open_constants(module).into_iter().filter(|name| !set.contains(name)).collect();
+    let open = open_constants(module).into_iter().filter(|name| is_tile_size(name) && !set.contains(name));
+    let open: Vec<String> = open.collect();
     if open.is_empty() {
         return Ok(NamedSizes::new());
     }

@@ -51,6 +51,23 @@ fn sizes_of_tests_cost_most_of_a_real_layer_and_better_ones_are_named() {
 }
 
 #[test]
+fn numbers_and_sizes_that_follow_from_others_are_not_fixed() {
+    let mut module = module(&[("TILE_N", 16)]);
+    let others: [syn::Item; 2] = [
+        syn::parse_quote!(
+            pub const TILE_SCALE: f32 = 0.5;
+        ),
+        syn::parse_quote!(
+            pub const TILE_PAIRS: usize = 2 * TILE_N;
+        ),
+    ];
+    module.content.as_mut().unwrap().1.extend(others);
+    let costly = costly(&module, LARGE, Expected::default()).unwrap();
+    let names: Vec<&str> = costly.sizes.iter().map(|size| size.name.as_str()).collect();
+    assert_eq!(names, ["TILE_N"]);
+}
+
+#[test]
 fn a_size_that_would_be_chosen_is_not_named() {
     let best = chosen(LARGE);
     let costly = costly(&module(&[("TILE_M", best["TILE_M"]), ("TILE_N", 16)]), LARGE, Expected::default()).unwrap();

@@ -12,6 +12,9 @@ pub(crate) use ast::{
     TaskFn, TensorKind, TileParam, visit,
 };
 pub(crate) use constants::arithmetic;
-pub use constants::{Constants, declared_constants, leaving_open, open_constants, refuse_unknown_overrides, settable};
+pub use constants::{
+    Constants, declared_constants, independent_tile_sizes, leaving_open, open_constants, refuse_unknown_overrides,
+    settable,
+};
 pub(crate) use names::names_of;
 pub(crate) use parse::{columns, library_functions, moves, parse, with_library};

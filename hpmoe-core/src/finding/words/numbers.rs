@@ -20,7 +20,7 @@ impl ConstantFault {
             Self::SetToNumber { name, .. } => (self.problem(), format!("set `{name}` to a whole number")),
             Self::SetNotFinite { name, .. } => (self.problem(), format!("set `{name}` to a finite number")),
             Self::OpenButNoTileSize { name } => {
-                let help = "`_` is for tile sizes, constants of type usize called";
+                let help = "`_` is for tile sizes, constants of type usize with the name";
                 (self.problem(), format!("write the value of `{name}`; {help} {NAMES_OF_TILE_SIZES}"))
             }
             _ => (self.problem(), help.into()),

@@ -4,6 +4,7 @@ use super::table::{Constants, is_computed, is_f32};
 use crate::constant::{Constant, OF_BUILDS, Overrides, is_tile_size};
 use crate::finding::{ConstantFault, Errors, Finding, FindingAt};
 use crate::names::{ByName, nearest};
+use crate::syntax::names::all_names;
 use quote::ToTokens as _;
 use syn::spanned::Spanned as _;
 use syn::{Expr, Item, ItemMod, Type, parse_quote_spanned};
@@ -134,6 +135,23 @@ pub fn declared_constants(module: &ItemMod) -> Vec<String> {
     let undeclared: Vec<String> = undeclared.map(str::to_owned).collect();
     names.extend(undeclared);
     names
+}
+
+/// The names of a module's tile sizes, except for those that its source computes from others.
+#[must_use]
+pub fn independent_tile_sizes(module: &ItemMod) -> Vec<String> {
+    let computed_from_others = |constant: &syn::ItemConst| {
+        let mut names = Vec::new();
+        all_names(constant.expr.to_token_stream(), &mut names);
+        names.iter().any(|name| is_tile_size(name))
+    };
+    let items = module.content.iter().flat_map(|(_, items)| items);
+    let sizes = items.filter_map(|item| match item {
+        Item::Const(constant) if is_computed(&constant.ty) && !is_f32(&constant.ty) => Some(constant),
+        _ => None,
+    });
+    let sizes = sizes.filter(|constant| is_tile_size(&constant.ident.to_string()) && !computed_from_others(constant));
+    sizes.map(|constant| constant.ident.to_string()).collect()
 }
 
 /// The names under which a build may set a module's constants: for all kernels (`HIDDEN`), or for this one (`rms::HIDDEN`).

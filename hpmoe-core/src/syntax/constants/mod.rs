@@ -5,7 +5,9 @@ mod numbers;
 mod sizes;
 mod table;
 
-pub use declared::{declared_constants, leaving_open, open_constants, refuse_unknown_overrides, settable};
+pub use declared::{
+    declared_constants, independent_tile_sizes, leaving_open, open_constants, refuse_unknown_overrides, settable,
+};
 pub(crate) use numbers::arithmetic;
 pub(super) use sizes::METHODS;
 pub use table::Constants;
