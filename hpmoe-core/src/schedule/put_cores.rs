@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn cores_of_peers_keep_the_rule() {
-        let layer = Layer { hidden: 2048, inter: 512, put: 8, tokens: 256, ..Layer::DEEPSEEK };
+        let layer = Layer { hidden: 2048, inter: 128, experts: 128, put: 8, tokens: 64, ..Layer::DEEPSEEK };
         assert!(chosen(&moe_ffn(&layer), "").is_some());
         // Fewer cores would serve all peers together, although each should have its own.
         assert_eq!(chosen(&moe_ffn(&layer), "peer_cores=20"), None);

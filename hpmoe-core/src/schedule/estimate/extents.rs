@@ -39,7 +39,8 @@ impl Extents {
     pub(super) fn new(graph: &TaskGraph, ranks: u32, tokens: Spread) -> Self {
         let sizes = &graph.sizes;
         let all = sizes.chunk_tokens() * sizes.top_k;
-        let of_experts = of_experts(graph, ranks, tokens);
+        let shares = shares(graph, tokens);
+        let of_experts = of_experts(graph, ranks, &shares);
         let of_group = |group: usize| of_experts[group % of_experts.len()];
         let rows = |space: &Space| -> Vec<u32> {
             let groups = space.groups(sizes, ranks as usize);
@@ -53,7 +54,7 @@ impl Extents {
                     (0..groups).map(|group| dithered(mean(group), group)).collect()
                 }
                 SpaceKind::Sends if tokens == Spread::Uneven => {
-                    let pairs = of_pairs(graph, ranks);
+                    let pairs = of_pairs(graph, ranks, &shares);
                     (0..groups).map(|group| pairs[group % pairs.len()]).collect()
                 }
                 SpaceKind::Sends | SpaceKind::Arrivals => spread(all as f64, pairs, groups),
@@ -156,16 +157,17 @@ impl GroupRows {
 }
 
 /// The first row of each group of a space of pieces, less a multiple of the pieces' height. Pieces are cut where the numbers of an expert's rows are
-/// multiples of this height, and sources before a rank have any number of rows. If all have the same, each group that the rank sends starts
-/// like that of another rank, so that the modelled rank stands for all ranks. Otherwise the starts are spread evenly.
+/// multiples of this height, and sources before a rank have any number of rows. If all have about the same, each group that the rank
+/// sends starts like that of another rank, so that the modelled rank stands for all ranks. Otherwise the starts are spread evenly.
 fn starts(space: Space, ranks: u32, rows: &[u32], tokens: Spread) -> Vec<u32> {
     let Height::Rows(height) = space.height else { return Vec::new() };
     match space.kind {
         SpaceKind::Sends | SpaceKind::SendsOnce => {
+            let mean = rows.iter().sum::<u32>() as f64 / rows.len().max(1) as f64;
             let any_of = |group: usize, all: u32| ((group as f64 * SQRT_2).fract() * f64::from(all)) as u32;
             let start = |group: usize| match tokens {
-                Spread::Even => any_of(group, ranks) * rows[group] % height,
-                Spread::Uneven => any_of(group, height),
+                Spread::Even => (f64::from(any_of(group, ranks)) * mean) as u32 % height,
+                Spread::Uneven => any_of(group, height.min((ranks - 1) * rows[group] + 1)),
             };
             (0..rows.len()).map(start).collect()
         }
@@ -186,35 +188,43 @@ fn starts(space: Space, ranks: u32, rows: &[u32], tokens: Spread) -> Vec<u32> {
 
 /// The rows of a rank's experts in a chunk, in the order in which the rank works on them if ranks are few: the least loaded expert, then
 /// from the most loaded one down.
-fn of_experts(graph: &TaskGraph, ranks: u32, tokens: Spread) -> Vec<u32> {
+fn of_experts(graph: &TaskGraph, ranks: u32, shares: &[f64]) -> Vec<u32> {
     let sizes = &graph.sizes;
     let (own, of_group) = (sizes.local_experts(ranks as usize), sizes.chunk_tokens() * ranks as usize);
-    match tokens {
-        Spread::Even => vec![(of_group * sizes.top_k).div_ceil(sizes.used_experts(ranks as usize)) as u32; own],
-        Spread::Uneven => of_peer(graph, (0, ranks), &uneven(graph), of_group),
+    if shares.is_empty() {
+        return vec![(of_group * sizes.top_k).div_ceil(sizes.used_experts(ranks as usize)) as u32; own];
     }
+    of_peer(graph, (0, ranks), shares, of_group)
 }
 
 /// The rows that one rank sends to each expert of each rank in a chunk, with uneven tokens: the order is that of a space's groups.
-fn of_pairs(graph: &TaskGraph, ranks: u32) -> Vec<u32> {
-    let shares = uneven(graph);
-    let of_peers: Vec<Vec<u32>> =
-        (0..ranks).map(|peer| of_peer(graph, (peer, ranks), &shares, graph.sizes.chunk_tokens())).collect();
+fn of_pairs(graph: &TaskGraph, ranks: u32, shares: &[f64]) -> Vec<u32> {
+    let of_peer = |peer: u32| of_peer(graph, (peer, ranks), shares, graph.sizes.chunk_tokens());
+    let of_peers: Vec<Vec<u32>> = (0..ranks).map(of_peer).collect();
     (0..of_peers[0].len()).flat_map(|expert| of_peers.iter().map(move |rows| rows[expert])).collect()
 }
 
-/// The rows of the experts of a rank, of `tokens` tokens.
+/// The rows of the experts of a rank, of `tokens` tokens. The experts of the group belong to the ranks in turn, so rank 0 has the most chosen one.
 fn of_peer(graph: &TaskGraph, (peer, ranks): (u32, u32), shares: &[f64], tokens: usize) -> Vec<u32> {
-    let experts = (peer as usize..).step_by(ranks as usize);
-    let rows = experts.map(|expert| dithered(shares.get(expert).unwrap_or(&0.0) * tokens as f64, expert));
-    let mut rows: Vec<u32> = rows.take(graph.sizes.local_experts(ranks as usize)).collect();
+    let own = graph.sizes.local_experts(ranks as usize);
+    let rows = |place: usize| {
+        let share = shares.get(peer as usize + place * ranks as usize).copied().unwrap_or_default();
+        dithered(share * tokens as f64, peer as usize * own + place)
+    };
+    let mut rows: Vec<u32> = (0..own).map(rows).collect();
     rows.sort_unstable_by_key(|&rows| Reverse(rows));
-    rows.rotate_right(1);
+    // Experts without rows come last.
+    let least = rows.iter().rposition(|&rows| rows > 0).unwrap_or_default();
+    rows[..=least].rotate_right(1);
     rows
 }
 
-/// The share of tokens that name each expert, the most chosen one first. A token names an expert at most once, so no share exceeds 1.
-fn uneven(graph: &TaskGraph) -> Vec<f64> {
+/// The share of tokens that name each expert, the most chosen one first, with uneven tokens; empty with even ones. A token names an expert at
+/// most once, so no share exceeds 1.
+fn shares(graph: &TaskGraph, tokens: Spread) -> Vec<f64> {
+    if tokens == Spread::Even {
+        return Vec::new();
+    }
     let sizes = &graph.sizes;
     let share = |expert: usize, times: f64| (times / (expert as f64 + 1.0).powf(EXPONENT)).min(1.0);
     let named = |times: f64| (0..sizes.experts).map(|expert| share(expert, times)).sum::<f64>();
@@ -284,9 +294,11 @@ mod tests {
         for (tokens, ranks) in [(16, 2), (512, 8), (4096, 16)] {
             let checked = moe_ffn(&Layer { tokens, ..Layer::DEEPSEEK });
             let sizes = &checked.graph().sizes;
-            let rows = of_experts(checked.graph(), ranks, Spread::Uneven);
+            let rows = of_experts(checked.graph(), ranks, &shares(checked.graph(), Spread::Uneven));
             assert_eq!(rows.len(), 64 / ranks as usize);
-            assert_eq!((rows[1], rows[0]), ((tokens * ranks as usize) as u32, *rows.iter().min().unwrap()));
+            // Experts without rows come last.
+            let least = *rows.iter().filter(|&&rows| rows > 0).min().unwrap();
+            assert_eq!((rows[1], rows[0]), ((tokens * ranks as usize) as u32, least));
             assert!(rows[1..].is_sorted_by(|a, b| a >= b) && rows[2] < rows[1]);
             // The rank has more than its even share of the rows, but not all of them.
             let (sum, share) = (rows.iter().sum::<u32>() as usize, tokens * sizes.top_k);
@@ -339,7 +351,7 @@ mod tests {
             let (graph, sizes) = (checked.graph(), &checked.graph().sizes);
             for tokens in [Spread::Even, Spread::Uneven] {
                 let extents = Extents::new(graph, ranks, tokens);
-                let of_experts = of_experts(graph, ranks, tokens);
+                let of_experts = of_experts(graph, ranks, &shares(graph, tokens));
                 for (_, phase) in graph.phases.iter() {
                     let rows = &extents.rows[phase.space];
                     let near = |mean: f64, rows: &[u32]| {
@@ -382,7 +394,8 @@ mod tests {
     fn uneven_tokens_name_as_many_experts_as_all_do_and_most_of_them_few() {
         let checked = moe_ffn(&Layer { tokens: 100_000, ..Layer::DEEPSEEK });
         let (tokens, top_k) = (100_000.0, checked.graph().sizes.top_k as f64);
-        let mut rows = of_experts(checked.graph(), 1, Spread::Uneven);
+        let of_experts = |graph: &TaskGraph, ranks: u32| of_experts(graph, ranks, &shares(graph, Spread::Uneven));
+        let mut rows = of_experts(checked.graph(), 1);
         rows.rotate_left(1);
         let all: f64 = rows.iter().map(|&rows| f64::from(rows)).sum();
         assert!((all / tokens - top_k).abs() < 0.01, "{all} rows");
@@ -395,10 +408,10 @@ mod tests {
         }
         // If tokens name all experts, no expert is chosen more than another.
         let all = moe_ffn(&Layer { tokens: 16, experts: 8, top_k: 8, ..Layer::DEEPSEEK });
-        assert_eq!(of_experts(all.graph(), 2, Spread::Uneven), [32; 4]);
-        assert_eq!(of_experts(all.graph(), 1, Spread::Uneven), [16; 8]);
+        assert_eq!(of_experts(all.graph(), 2), [32; 4]);
+        assert_eq!(of_experts(all.graph(), 1), [16; 8]);
         // Of eight ranks, the first one has every eighth expert.
-        let of_rank = of_experts(checked.graph(), 8, Spread::Uneven);
+        let of_rank = of_experts(checked.graph(), 8);
         let eighths = named.iter().step_by(8).map(|share| share * 8.0 * tokens);
         let mut sorted = of_rank.clone();
         sorted.sort_unstable_by_key(|&rows| Reverse(rows));

@@ -64,7 +64,7 @@ impl Share {
         let share = |place: u32, of: u32| Self { place: place.into(), of: of.into() };
         match (space.kind, space.height) {
             (SpaceKind::RowTiles, Height::Rows(_)) => share(item, items),
-            // This rank's sends to the previous rank stand for the next rank's sends to this one.
+            // The times of this rank's sends to the previous rank stand for those of the next rank's sends to this one.
             (SpaceKind::Sends, _) => share((ranks - entry.peer_offset) % ranks, ranks),
             // Rows for this rank itself are put back last, because a row tile that they share with rows of the previous rank is computed
             // last.
