@@ -3,50 +3,57 @@
 use super::ladders::OpenSize;
 use crate::analyze::CheckedGraph;
 use crate::front::ReadModule;
+use crate::graph::Height;
 use crate::syntax::Overrides;
 use crate::tuned::{NamedSizes, overrides};
 
 /// The sizes of tiles along columns, or along rows of matrices. The number of such tiles depends only on the size and the tensors.
 const OF_COLUMNS: [&str; 4] = ["TILE_N", "GRAD_M", "GRAD_N", "COLUMNS"];
-/// The sizes of tiles along the tokens of a rank.
-const OF_TOKENS: [&str; 2] = ["BLOCK", "PUT"];
+/// The size of tiles along the tokens of a rank.
+const OF_TOKENS: &str = "BLOCK";
+/// The size of tiles along the rows of an expert.
+const OF_PUTS: &str = "PUT";
 /// Columns of a fractal of the matrix cores: 32 bytes of bf16. Narrower tiles take as much room.
 const GRAIN: usize = 16;
 
 /// Reduces each size that exceeds every dimension it divides to the smallest one with the same tiles: 256 columns become 80 for a tensor of
 /// 80 columns.
-pub(super) fn fitted(module: &mut ReadModule, set: &Overrides, mut sizes: NamedSizes) -> NamedSizes {
+pub(super) fn fitted(module: &mut ReadModule, (set, ranks): (&Overrides, u32), mut sizes: NamedSizes) -> NamedSizes {
     let Ok(flows) = module.check(&overrides(set, &sizes)) else { return sizes };
     let tokens = flows.iter().map(|flow| flow.graph().sizes.tokens).max().unwrap_or(usize::MAX);
-    for name in OF_TOKENS {
-        if sizes.get(name).is_some_and(|size| *size > tokens) {
-            let smaller = with(&sizes, name, tokens);
+    // An expert has at most one row of each token of the group.
+    for (name, most) in [(OF_TOKENS, tokens), (OF_PUTS, ranks as usize * tokens)] {
+        if sizes.get(name).is_some_and(|size| *size > most) {
+            let smaller = with(&sizes, name, most);
             if module.check(&overrides(set, &smaller)).is_ok() {
                 sizes = smaller;
             }
         }
     }
-    let tiles_of = tiles(&flows);
-    let mut tiles_with = |sizes: &NamedSizes| Some(tiles(&module.check(&overrides(set, sizes)).ok()?));
+    let (tiles_of, heights_of) = (tiles(&flows), heights(&flows));
+    let mut flows_with = |sizes: &NamedSizes| module.check(&overrides(set, sizes)).ok();
     for (name, size) in sizes.clone() {
-        // A size with a name of the kernel's own divides columns if it changes the number of tiles.
+        // A size with a name of the kernel's own divides only columns if it changes the number of tiles, but not their rows.
         let of_columns = match OpenSize::is_usual(&name) {
             true => OF_COLUMNS.contains(&name.as_str()),
-            false => tiles_with(&with(&sizes, &name, GRAIN)).is_some_and(|tiles| tiles != tiles_of),
+            false => {
+                let narrow = flows_with(&with(&sizes, &name, GRAIN));
+                narrow.is_some_and(|flows| tiles(&flows) != tiles_of && heights(&flows) == heights_of)
+            }
         };
         if !of_columns {
             continue;
         }
         // Half the size divides what this size covers, or leaves it whole.
-        let halves = tiles_with(&with(&sizes, &name, (size / 2).next_multiple_of(GRAIN)));
-        if !halves.is_some_and(|halves| covers(&tiles_of, &halves)) {
+        let halves = flows_with(&with(&sizes, &name, (size / 2).next_multiple_of(GRAIN)));
+        if !halves.is_some_and(|halves| covers(&tiles_of, &tiles(&halves))) {
             continue;
         }
         // The number of tiles doesn't grow with the size: bisect for the least size with the same number.
         let (mut less, mut enough) = (0, size.div_ceil(GRAIN));
         while less + 1 < enough {
             let next = usize::midpoint(less, enough);
-            if tiles_with(&with(&sizes, &name, next * GRAIN)).is_some_and(|tiles| tiles == tiles_of) {
+            if flows_with(&with(&sizes, &name, next * GRAIN)).is_some_and(|flows| tiles(&flows) == tiles_of) {
                 enough = next;
             } else {
                 less = next;
@@ -55,6 +62,11 @@ pub(super) fn fitted(module: &mut ReadModule, set: &Overrides, mut sizes: NamedS
         sizes.insert(name, size.min(enough * GRAIN));
     }
     sizes
+}
+
+/// The rows of the items of each taskflow's spaces.
+fn heights(flows: &[CheckedGraph]) -> Vec<Height> {
+    flows.iter().flat_map(|flow| flow.graph().spaces.iter().map(|(_, space)| space.height)).collect()
 }
 
 fn with(sizes: &NamedSizes, name: &str, size: usize) -> NamedSizes {

@@ -77,7 +77,8 @@ impl<'a> Search<'a> {
         let (places, time) = self.narrowed(&flows, places, time)?;
         let best = self.descend(places, time)?;
         let sizes = self.sizes(&best);
-        Ok(fitted(&mut self.module, self.set, sizes))
+        let ranks = self.most_ranks(&flows);
+        Ok(fitted(&mut self.module, (self.set, ranks), sizes))
     }
 
     /// The first combination of sizes that the kernel can have, and its latency.
@@ -100,20 +101,21 @@ impl<'a> Search<'a> {
     /// taller tiles if it makes gradients. Puts may be larger than a rank's rows for an expert, because they are cut at numbers of the expert's
     /// rows: three rows of a rank are two puts if the boundary of a put lies between them.
     pub(super) fn suit(&mut self, flows: &[CheckedGraph]) {
-        let rows = flows.iter().map(|flow| {
+        // The rows of an expert that all ranks send together, and the rows that one of them sends.
+        let ranks = self.most_ranks(flows) as usize;
+        let of_experts = flows.iter().map(|flow| {
             let Sizes { experts, tokens, top_k, .. } = flow.graph().sizes;
-            tokens * top_k / experts
+            tokens * top_k * ranks / experts
         });
-        let rows = rows.min().unwrap_or_default();
+        let of_expert = of_experts.min().unwrap_or_default();
+        let of_rank = of_expert / ranks;
         let row_bytes = flows.iter().map(|flow| bytes_of_put_rows(flow.graph())).max().unwrap_or_default();
-        let ranks = flows.iter().filter_map(|flow| self.ranks(flow.graph().sizes.experts).ok());
-        let ranks = ranks.max().unwrap_or(1) as usize;
         let gradients = flows.iter().any(|flow| flow.graph().needs_whole_experts());
         for OpenSize { name, ladder } in &mut self.open {
             match name.as_str() {
                 "PUT" => {
-                    let large = |put: usize| is_large(put.min(rows), row_bytes);
-                    let fits = |put: usize| put < 2 * rows * ranks && (!large(put) || put * MANY_PUTS <= rows);
+                    let large = |put: usize| put > ROWS_OF_PUTS && put.min(of_rank) * row_bytes > BYTES_OF_PUTS;
+                    let fits = |put: usize| put < 2 * of_expert && (!large(put) || put * MANY_PUTS <= of_rank);
                     let fit = ladder.values.iter().filter(|&&put| fits(put)).count();
                     ladder.values = &ladder.values[..fit.max(ladder.first + 1)];
                 }
@@ -259,6 +261,11 @@ impl<'a> Search<'a> {
         })
     }
 
+    /// The largest number of ranks for which a taskflow is estimated; 1 if there is none.
+    fn most_ranks(&self, flows: &[CheckedGraph]) -> u32 {
+        flows.iter().filter_map(|flow| self.ranks(flow.graph().sizes.experts).ok()).max().unwrap_or(1)
+    }
+
     /// The expected number of ranks.
     fn ranks(&self, experts: usize) -> Result<u32, String> {
         match self.expected.ranks {
@@ -270,11 +277,6 @@ impl<'a> Search<'a> {
             )),
         }
     }
-}
-
-/// Whether a put has more bytes than [`BYTES_OF_PUTS`], and more rows than a put may always have.
-fn is_large(put: usize, row_bytes: usize) -> bool {
-    put > ROWS_OF_PUTS && put * row_bytes > BYTES_OF_PUTS
 }
 
 /// Bytes of the longest row that a task puts.

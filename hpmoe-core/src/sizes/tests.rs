@@ -1,10 +1,11 @@
+use super::fit::fitted;
 use super::ladders::{PRODUCT_ROWS, PUTS, ROWS_BESIDE_GRADIENTS};
 use super::latency::Latency;
 use super::search::Known;
 use super::*;
 use crate::artifacts::parse_settings;
 use crate::fixture::{SMALL_TILES, with_small_tiles};
-use crate::front::{front, modules};
+use crate::front::{ReadModule, front, modules};
 use crate::tuned::overrides;
 use proptest::prelude::*;
 
@@ -254,25 +255,31 @@ fn taller_tiles_must_save_more_than_uneven_loads_of_cores_cost() {
 fn sizes_are_no_larger_than_what_they_divide() {
     let sizes = chosen("HIDDEN=80,INTER=24,EXPERTS=8,TOP_K=2,TOKENS=5", Expected::default()).unwrap();
     assert_eq!((sizes["TILE_N"], sizes["COLUMNS"]), (80, 80));
-    assert!(sizes["BLOCK"] <= 5 && sizes["PUT"] <= 5, "{sizes:?}");
+    assert!(sizes["BLOCK"] <= 5, "{sizes:?}");
+    // An expert has no more than the tokens of all ranks.
+    let alone = chosen("HIDDEN=80,INTER=24,EXPERTS=8,TOP_K=2,TOKENS=5", Expected { ranks: Some(1), tokens: None });
+    assert_eq!(alone.unwrap()["PUT"], 5);
     let narrow = chosen("HIDDEN=2048,INTER=24,EXPERTS=8,TOP_K=2,TOKENS=5", Expected::default()).unwrap();
     assert!(narrow["TILE_N"] >= 128 && narrow["COLUMNS"] >= 512, "{narrow:?}");
 }
 
-/// Unpacked rows of 512 bytes take less time in tiles of at least 32, but no tile is larger than the matrices. Copied rows have no such bound.
+/// A size with a name of the kernel's own is reduced to the columns that it divides. If it also divides rows, it isn't.
 #[test]
 fn sizes_with_names_of_the_kernel_s_own_are_chosen() {
     let of = |source: &str, layer: &str| {
-        let set = parse_settings(layer).unwrap();
-        open_sizes(&kernel(source), &set, &Target::ascend_a3(), Expected { ranks: Some(1), tokens: None }).unwrap()
+        let (module, set) = (kernel(source), parse_settings(layer).unwrap());
+        open_sizes(&module, &set, &Target::ascend_a3(), Expected::default()).unwrap()["TILE_OWN"]
     };
-    let unpacking = include_str!("../../../examples/moe_w4a8.rs");
-    let rows = |layer: &str| of(unpacking, layer)["TILE_UNPACK"];
-    assert!(rows("HIDDEN=512,INTER=1024,EXPERTS=64,TOP_K=8,TOKENS=64,GROUP=64") >= 32);
-    assert!(rows("HIDDEN=16,INTER=16,EXPERTS=64,TOP_K=8,TOKENS=64,GROUP=16") <= 32);
-    let copies =
-        of(include_str!("../../../examples/moe_relay.rs"), "HIDDEN=256,INTER=384,EXPERTS=8,TOP_K=8,TOKENS=8192");
-    assert!(copies["TILE_COPY"] >= 32, "{copies:?}");
+    let columns = FORWARD.replace("COLUMNS", "TILE_OWN");
+    assert_eq!(of(&columns, "HIDDEN=48,INTER=48,EXPERTS=8,TOP_K=2,TOKENS=4096"), 48);
+    assert!(of(&columns, "HIDDEN=4096,INTER=64,EXPERTS=8,TOP_K=2,TOKENS=4096") >= 128);
+    let fitted_to = |source: &str| {
+        let set = parse_settings("HIDDEN=48,INTER=48,TILE_M=64,TILE_N=48,PUT=8,BLOCK=8,COLUMNS=48").unwrap();
+        let (mut module, sizes) = (ReadModule::new(&kernel(source)), NamedSizes::from([("TILE_OWN".to_owned(), 128)]));
+        fitted(&mut module, (&set, 8), sizes)["TILE_OWN"]
+    };
+    let rows_too = FORWARD.replace("COLUMNS", "TILE_M").replace("TILE_M", "TILE_OWN");
+    assert_eq!([&columns, &rows_too].map(|source| fitted_to(source)), [48, 128]);
 }
 
 /// If only one size is too large, the others stay as they are.
