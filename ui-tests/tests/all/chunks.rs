@@ -34,6 +34,28 @@ counts!(
     kept_placed_in_any_chunks
 );
 
+/// Launches a kernel whose chunks add to the caller's tensors, and compares all results with its reference.
+macro_rules! added {
+    ($kernel:ident, $case:expr) => {{
+        let (case, ep) = (&$case, $case.ep());
+        let ids = ids::<{ $kernel::TOP_K }>(case, $kernel::EXPERTS);
+        let route = Route::new(ep, $kernel::EXPERTS, &ids).unwrap();
+        let (x, z) = (numbers(case), slots(case, &route));
+        let before = || (experts(case, $kernel::EXPERTS, 1), experts(case, $kernel::EXPERTS, 2));
+        let ((mut first, mut second), mut y) = (before(), case.zeros());
+        // The group launches twice, so everything is added twice.
+        for _launch in 0..2 {
+            $kernel::forward(ep, &route, &x, &z, &mut first, &mut second, &mut y);
+        }
+        let ((mut to_first, mut to_second), mut to_y) = (before(), case.zeros());
+        let report = $kernel::forward::launch(&case.group(), &route, &x, &z, &mut to_first, &mut to_second, &mut to_y);
+        let report = report.map_err(|error| TestCaseError::fail(format!("{case:?}: {error}")))?;
+        prop_assert!(first.iter().eq(to_first.iter()) && second.iter().eq(to_second.iter()), "{:?}", case);
+        prop_assert!(y.iter().eq(to_y.iter()), "{:?}", case);
+        report
+    }};
+}
+
 proptest! {
     #![proptest_config(config(48))]
 
@@ -69,22 +91,7 @@ proptest! {
     /// The caller's tensors contain numbers, so that the order of adding three terms shows.
     #[test]
     fn chunks_add_one_after_the_other(case in cases(sums::EXPERTS, sums::TOKENS)) {
-        let ep = case.ep();
-        let route = Route::new(ep, sums::EXPERTS, &ids::<{ sums::TOP_K }>(&case, sums::EXPERTS)).unwrap();
-        let (x, z) = (numbers(&case), slots(&case, &route));
-        let before = || (experts(&case, sums::EXPERTS, 1), experts(&case, sums::EXPERTS, 2));
-        let ((mut first, mut second), mut y) = (before(), case.zeros());
-        // The group launches twice, so everything is added twice.
-        for _launch in 0..2 {
-            sums::forward(ep, &route, &x, &z, &mut first, &mut second, &mut y);
-        }
-        let mut found = (before(), case.zeros());
-        let ((to_first, to_second), to_y) = (&mut found.0, &mut found.1);
-        let report = sums::forward::launch(&case.group(), &route, &x, &z, to_first, to_second, to_y);
-        let report = report.map_err(|error| TestCaseError::fail(format!("{case:?}: {error}")))?;
-        let ((found_first, found_second), found_y) = &found;
-        prop_assert!(first.iter().eq(found_first.iter()) && second.iter().eq(found_second.iter()), "{:?}", case);
-        prop_assert!(y.iter().eq(found_y.iter()), "{:?}", case);
+        let report = added!(sums, case);
         prop_assert_eq!(report.empty_tasks, 0);
     }
 }
@@ -99,22 +106,7 @@ proptest! {
     /// Tiles that add have the same numbers in each chunk, so cores can't look for theirs among those of several experts.
     #[test]
     fn chunks_add_to_the_matrices_of_many_experts(case in cases(many_sums::EXPERTS, many_sums::TOKENS)) {
-        let ep = case.ep();
-        let route = Route::new(ep, many_sums::EXPERTS, &ids::<{ many_sums::TOP_K }>(&case, many_sums::EXPERTS)).unwrap();
-        let (x, z) = (numbers(&case), slots(&case, &route));
-        let before = || (experts(&case, many_sums::EXPERTS, 1), experts(&case, many_sums::EXPERTS, 2));
-        let ((mut first, mut second), mut y) = (before(), case.zeros());
-        // The group launches twice, so everything is added twice.
-        for _launch in 0..2 {
-            many_sums::forward(ep, &route, &x, &z, &mut first, &mut second, &mut y);
-        }
-        let mut found = (before(), case.zeros());
-        let ((to_first, to_second), to_y) = (&mut found.0, &mut found.1);
-        let report = many_sums::forward::launch(&case.group(), &route, &x, &z, to_first, to_second, to_y);
-        report.map_err(|error| TestCaseError::fail(format!("{case:?}: {error}")))?;
-        let ((found_first, found_second), found_y) = &found;
-        prop_assert!(first.iter().eq(found_first.iter()) && second.iter().eq(found_second.iter()), "{:?}", case);
-        prop_assert!(y.iter().eq(found_y.iter()), "{:?}", case);
+        added!(many_sums, case);
     }
 }
 
