@@ -39,8 +39,7 @@ impl Extents {
     pub(super) fn new(graph: &TaskGraph, ranks: u32, tokens: Spread) -> Self {
         let sizes = &graph.sizes;
         let all = sizes.chunk_tokens() * sizes.top_k;
-        let shares = shares(graph, tokens);
-        let of_experts = of_experts(graph, ranks, &shares);
+        let of_experts = of_experts(graph, ranks, tokens);
         let of_group = |group: usize| of_experts[group % of_experts.len()];
         let rows = |space: &Space| -> Vec<u32> {
             let groups = space.groups(sizes, ranks as usize);
@@ -52,10 +51,6 @@ impl Extents {
                 SpaceKind::Arrivals if tokens == Spread::Uneven => {
                     let mean = |group: usize| f64::from(of_group(group / ranks as usize)) / f64::from(ranks);
                     (0..groups).map(|group| dithered(mean(group), group)).collect()
-                }
-                SpaceKind::Sends if tokens == Spread::Uneven => {
-                    let pairs = of_pairs(graph, ranks, &shares);
-                    (0..groups).map(|group| pairs[group % pairs.len()]).collect()
                 }
                 SpaceKind::Sends | SpaceKind::Arrivals => spread(all as f64, pairs, groups),
                 SpaceKind::SendsOnce => {
@@ -188,30 +183,16 @@ fn starts(space: Space, ranks: u32, rows: &[u32], tokens: Spread) -> Vec<u32> {
 
 /// The rows of a rank's experts in a chunk, in the order in which the rank works on them if ranks are few: the least loaded expert, then
 /// from the most loaded one down.
-fn of_experts(graph: &TaskGraph, ranks: u32, shares: &[f64]) -> Vec<u32> {
+fn of_experts(graph: &TaskGraph, ranks: u32, tokens: Spread) -> Vec<u32> {
     let sizes = &graph.sizes;
     let (own, of_group) = (sizes.local_experts(ranks as usize), sizes.chunk_tokens() * ranks as usize);
-    if shares.is_empty() {
+    if tokens == Spread::Even {
         return vec![(of_group * sizes.top_k).div_ceil(sizes.used_experts(ranks as usize)) as u32; own];
     }
-    of_peer(graph, (0, ranks), shares, of_group)
-}
-
-/// The rows that one rank sends to each expert of each rank in a chunk, with uneven tokens: the order is that of a space's groups.
-fn of_pairs(graph: &TaskGraph, ranks: u32, shares: &[f64]) -> Vec<u32> {
-    let of_peer = |peer: u32| of_peer(graph, (peer, ranks), shares, graph.sizes.chunk_tokens());
-    let of_peers: Vec<Vec<u32>> = (0..ranks).map(of_peer).collect();
-    (0..of_peers[0].len()).flat_map(|expert| of_peers.iter().map(move |rows| rows[expert])).collect()
-}
-
-/// The rows of the experts of a rank, of `tokens` tokens. The experts of the group belong to the ranks in turn, so rank 0 has the most chosen one.
-fn of_peer(graph: &TaskGraph, (peer, ranks): (u32, u32), shares: &[f64], tokens: usize) -> Vec<u32> {
-    let own = graph.sizes.local_experts(ranks as usize);
-    let rows = |place: usize| {
-        let share = shares.get(peer as usize + place * ranks as usize).copied().unwrap_or_default();
-        dithered(share * tokens as f64, peer as usize * own + place)
-    };
-    let mut rows: Vec<u32> = (0..own).map(rows).collect();
+    // The experts of the group belong to the ranks in turn, so the modelled rank has the most chosen one.
+    let shares: Vec<f64> = uneven(graph).into_iter().step_by(ranks as usize).collect();
+    let share = |expert: usize| shares.get(expert).copied().unwrap_or_default();
+    let mut rows: Vec<u32> = (0..own).map(|expert| dithered(share(expert) * of_group as f64, expert)).collect();
     rows.sort_unstable_by_key(|&rows| Reverse(rows));
     // Experts without rows come last.
     let least = rows.iter().rposition(|&rows| rows > 0).unwrap_or_default();
@@ -219,12 +200,9 @@ fn of_peer(graph: &TaskGraph, (peer, ranks): (u32, u32), shares: &[f64], tokens:
     rows
 }
 
-/// The share of tokens that name each expert, the most chosen one first, with uneven tokens; empty with even ones. A token names an expert at
-/// most once, so no share exceeds 1.
-fn shares(graph: &TaskGraph, tokens: Spread) -> Vec<f64> {
-    if tokens == Spread::Even {
-        return Vec::new();
-    }
+/// The share of tokens that name each expert, the most chosen one first, with uneven tokens. A token names an expert at most once, so no share
+/// exceeds 1.
+fn uneven(graph: &TaskGraph) -> Vec<f64> {
     let sizes = &graph.sizes;
     let share = |expert: usize, times: f64| (times / (expert as f64 + 1.0).powf(EXPONENT)).min(1.0);
     let named = |times: f64| (0..sizes.experts).map(|expert| share(expert, times)).sum::<f64>();
@@ -294,7 +272,7 @@ mod tests {
         for (tokens, ranks) in [(16, 2), (512, 8), (4096, 16)] {
             let checked = moe_ffn(&Layer { tokens, ..Layer::DEEPSEEK });
             let sizes = &checked.graph().sizes;
-            let rows = of_experts(checked.graph(), ranks, &shares(checked.graph(), Spread::Uneven));
+            let rows = of_experts(checked.graph(), ranks, Spread::Uneven);
             assert_eq!(rows.len(), 64 / ranks as usize);
             // Experts without rows come last.
             let least = *rows.iter().filter(|&&rows| rows > 0).min().unwrap();
@@ -351,7 +329,7 @@ mod tests {
             let (graph, sizes) = (checked.graph(), &checked.graph().sizes);
             for tokens in [Spread::Even, Spread::Uneven] {
                 let extents = Extents::new(graph, ranks, tokens);
-                let of_experts = of_experts(graph, ranks, &shares(graph, tokens));
+                let of_experts = of_experts(graph, ranks, tokens);
                 for (_, phase) in graph.phases.iter() {
                     let rows = &extents.rows[phase.space];
                     let near = |mean: f64, rows: &[u32]| {
@@ -363,18 +341,8 @@ mod tests {
                     match graph.spaces[phase.space].kind {
                         SpaceKind::Chunks => assert!(rows.iter().all(|&rows| rows == 1)),
                         SpaceKind::Blocks => assert!(rows.iter().all(|&rows| rows as usize == sizes.chunk_tokens())),
-                        SpaceKind::Sends | SpaceKind::Arrivals if tokens == Spread::Even => near(of_pair, rows),
-                        SpaceKind::Sends => {
-                            let mean = f64::from(rows.iter().sum::<u32>()) / rows.len() as f64;
-                            assert!((mean - of_pair).abs() < 0.5, "{mean}, and {of_pair} with even tokens");
-                            // The rank itself is a peer, with the most chosen expert.
-                            for (pairs, expert) in rows.chunks(ranks as usize).zip(of_experts.iter().cycle()) {
-                                let own = f64::from(*expert) / f64::from(ranks);
-                                assert!((f64::from(pairs[0]) - own).abs() <= 1.0, "{own}: {pairs:?}");
-                            }
-                            assert!(rows.iter().all(|&rows| rows as usize <= sizes.chunk_tokens()));
-                            assert!(rows.iter().any(|&rows| rows as usize == sizes.chunk_tokens()));
-                        }
+                        SpaceKind::Sends => near(of_pair, rows),
+                        SpaceKind::Arrivals if tokens == Spread::Even => near(of_pair, rows),
                         SpaceKind::Arrivals => {
                             for (pairs, expert) in rows.chunks(ranks as usize).zip(of_experts.iter().cycle()) {
                                 near(f64::from(*expert) / f64::from(ranks), pairs);
@@ -394,7 +362,7 @@ mod tests {
     fn uneven_tokens_name_as_many_experts_as_all_do_and_most_of_them_few() {
         let checked = moe_ffn(&Layer { tokens: 100_000, ..Layer::DEEPSEEK });
         let (tokens, top_k) = (100_000.0, checked.graph().sizes.top_k as f64);
-        let of_experts = |graph: &TaskGraph, ranks: u32| of_experts(graph, ranks, &shares(graph, Spread::Uneven));
+        let of_experts = |graph: &TaskGraph, ranks: u32| of_experts(graph, ranks, Spread::Uneven);
         let mut rows = of_experts(checked.graph(), 1);
         rows.rotate_left(1);
         let all: f64 = rows.iter().map(|&rows| f64::from(rows)).sum();
