@@ -62,12 +62,18 @@ pub const SMALL_TILES: [(&str, usize); 9] = [
 /// If the source leaves none of these sizes open.
 #[must_use]
 pub fn with_small_tiles(source: &str) -> String {
+    let text = with_small_open_tiles(source);
+    assert_ne!(text, source, "the source leaves no tile size open");
+    text
+}
+
+/// The source with the sizes of [`SMALL_TILES`] instead of `_` for open tile sizes. A source without open sizes stays as it is.
+#[must_use]
+pub fn with_small_open_tiles(source: &str) -> String {
     let set = |text: String, (name, size): (&str, usize)| {
         text.replace(&format!("pub const {name}: usize = _;"), &format!("pub const {name}: usize = {size};"))
     };
-    let text = SMALL_TILES.into_iter().fold(source.to_owned(), set);
-    assert_ne!(text, source, "the source leaves no tile size open");
-    text
+    SMALL_TILES.into_iter().fold(source.to_owned(), set)
 }
 
 impl Layer {

@@ -2,9 +2,9 @@
 //! `hpmoe check` gives the answer of `cargo check` without compiling. The converse does not hold: the front end refuses
 //! much that is valid Rust.
 
-use crate::example::with_small_tiles;
 use hpmoe_core::expansion::of_front;
 use hpmoe_core::fixture::mutants::{Mutant, mutants};
+use hpmoe_core::fixture::with_small_open_tiles;
 use hpmoe_core::front::{front, modules};
 use hpmoe_core::syntax::Overrides;
 use hpmoe_expansion::{BuildScript, megakernel};
@@ -300,7 +300,7 @@ fn file_number(name: &str) -> Option<usize> {
 #[test]
 #[ignore = "compiles many kernels, which takes minutes: .ci/sweep agreement"]
 fn what_the_front_end_accepts_is_rust() {
-    let sources = KERNELS.map(|(name, source)| (name, with_small_tiles(source)));
+    let sources = KERNELS.map(|(name, source)| (name, with_small_open_tiles(source)));
     let right = sources.iter().map(|(name, source)| parsed((*name).to_owned(), source).expect("a kernel"));
     let edited = sources
         .iter()

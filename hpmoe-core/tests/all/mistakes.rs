@@ -1,6 +1,6 @@
 //! Mistakes that new users make: each error names the real cause.
 
-use crate::example::with_small_tiles;
+use hpmoe_core::fixture::with_small_tiles;
 use hpmoe_core::front::{front, modules};
 use hpmoe_core::syntax::Overrides;
 
