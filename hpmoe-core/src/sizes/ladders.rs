@@ -65,8 +65,8 @@ pub(super) const PUTS: Ladder =
     Ladder { values: &[2, 4, 8, 16, 32, 64, 128], first: 2, least: 2, even: Some(0.01), gain: 0.01, far: 2 };
 /// The rows that a put may always have, regardless of their bytes.
 pub(super) const ROWS_OF_PUTS: usize = 16;
-/// The maximum number of bytes that a rank sends by a put of more rows, unless there are [`MANY_PUTS`]. A core puts them in 6.5 µs, nearly three times as long as
-/// it takes to start and to fence.
+/// The maximum number of bytes that a rank sends by a put of more rows, unless there are [`MANY_PUTS`]. A core puts them in 6.5 µs, nearly three
+/// times as long as it takes to start and to fence.
 pub(super) const BYTES_OF_PUTS: usize = 64 << 10;
 /// Puts of more bytes than [`BYTES_OF_PUTS`] are tried only if a rank's rows for an expert make at least this number of them. Cores then still
 /// have about equal numbers of bytes.

@@ -64,7 +64,7 @@ fn of_cores(checked: &CheckedGraph, target: &Target, works: &Arena<PhaseId, Work
                 corners(outer, phase.columns() / outer).into_iter().map(of_column).sum()
             })
         };
-        let of_group = |group: GroupRows| match group.items() {
+        let of_group = |group: &GroupRows| match group.items() {
             0 => 0.0,
             1 => of_item(group.of_item(0)),
             // All items between the first and the last one are whole.
@@ -74,7 +74,7 @@ fn of_cores(checked: &CheckedGraph, target: &Target, works: &Arena<PhaseId, Work
                 of_item(group.of_item(0)) + whole + of_item(group.of_item(items - 1))
             }
         };
-        let time: f64 = extents.of_groups(phase.space).map(of_group).sum();
+        let time: f64 = extents.of_groups(phase.space).iter().map(of_group).sum();
         *if kind == TaskKind::Matrix { &mut matrix } else { &mut vector } += time;
     }
     let of_kind = |time: f64, cores: u32| time / f64::from(cores.max(1));

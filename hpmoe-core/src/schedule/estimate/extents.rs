@@ -26,11 +26,8 @@ pub(super) enum Spread {
 pub(super) struct Extents {
     ranks: u32,
     spaces: Arena<SpaceId, Space>,
-    /// For each space, the rows of its groups, ordered by expert and then by peer.
-    rows: Arena<SpaceId, Vec<u32>>,
-    /// For each space of pieces, the first row of each group: its number among the expert's rows, less a multiple of the pieces' height. Groups
-    /// of other spaces begin at row 0.
-    starts: Arena<SpaceId, Vec<u32>>,
+    /// For each space, its groups, ordered by expert and then by peer.
+    groups: Arena<SpaceId, Vec<GroupRows>>,
     /// For each space, the number of items before each group, and at the end the number of all items.
     before: Arena<SpaceId, Vec<u64>>,
 }
@@ -58,50 +55,44 @@ impl Extents {
                 }
             }
         };
-        let rows: Arena<SpaceId, Vec<u32>> = graph.spaces.iter().map(|(_, space)| rows(space)).collect();
-        let starts = graph.spaces.iter().map(|(id, &space)| starts(space, ranks, &rows[id], tokens));
-        let mut all = Self {
-            ranks,
-            spaces: graph.spaces.iter().map(|(_, &space)| space).collect(),
-            starts: starts.collect(),
-            rows,
-            before: graph.spaces.ids().map(|_| Vec::new()).collect(),
-        };
-        for space in graph.spaces.ids() {
+        let groups = graph.spaces.iter().map(|(_, &space)| {
+            let rows = rows(&space);
+            let starts = starts(space, ranks, &rows, tokens);
+            let group = |(count, start)| GroupRows { height: space.height, start, count };
+            rows.into_iter().zip(starts).map(group).collect()
+        });
+        let groups: Arena<SpaceId, Vec<GroupRows>> = groups.collect();
+        let before = groups.iter().map(|(_, groups)| {
             let mut sum = 0;
             let mut sums = vec![0];
-            sums.extend(all.of_groups(space).map(|group| {
+            sums.extend(groups.iter().map(|group| {
                 sum += u64::from(group.items());
                 sum
             }));
-            all.before[space] = sums;
-        }
-        all
+            sums
+        });
+        let before = before.collect();
+        Self { ranks, spaces: graph.spaces.iter().map(|(_, &space)| space).collect(), groups, before }
     }
 
     /// The groups of a space.
-    pub(super) fn of_groups(&self, space: SpaceId) -> impl Iterator<Item = GroupRows> {
-        (0..self.rows[space].len()).map(move |group| self.group_rows(group, space))
-    }
-
-    fn group_rows(&self, group: usize, space: SpaceId) -> GroupRows {
-        let start = self.starts[space].get(group).copied().unwrap_or_default();
-        GroupRows { height: self.spaces[space].height, start, count: self.rows[space][group] }
+    pub(super) fn of_groups(&self, space: SpaceId) -> &[GroupRows] {
+        &self.groups[space]
     }
 
     /// Number of items of an entry.
     pub(super) fn items(&self, entry: Entry, space: SpaceId) -> u32 {
-        self.group_rows(self.group(entry, space), space).items()
+        self.groups[space][self.group(entry, space)].items()
     }
 
     /// Rows of all items of an entry.
     pub(super) fn all_rows(&self, entry: Entry, space: SpaceId) -> u32 {
-        self.rows[space][self.group(entry, space)]
+        self.groups[space][self.group(entry, space)].count
     }
 
     /// Rows of one item of an entry.
     pub(super) fn rows(&self, entry: Entry, space: SpaceId, item: u32) -> u32 {
-        self.group_rows(self.group(entry, space), space).of_item(item)
+        self.groups[space][self.group(entry, space)].of_item(item)
     }
 
     /// Number of items of all groups before an entry's.
@@ -124,9 +115,9 @@ impl Extents {
 #[derive(Clone, Copy)]
 pub(super) struct GroupRows {
     height: Height,
-    /// Number of rows of the first item's height that come before the group's first row.
+    /// Number of rows of other ranks that the first item would have if ranks shared items.
     start: u32,
-    pub(super) count: u32,
+    count: u32,
 }
 
 impl GroupRows {
@@ -151,11 +142,11 @@ impl GroupRows {
     }
 }
 
-/// The first row of each group of a space of pieces, less a multiple of the pieces' height. Pieces are cut where the numbers of an expert's rows are
-/// multiples of this height, and sources before a rank have any number of rows. If all have about the same, each group that the rank
-/// sends starts like that of another rank, so that the modelled rank stands for all ranks. Otherwise the starts are spread evenly.
+/// For each group of a space, the number of rows between the last cut and the group's first row. An expert's rows are numbered, and pieces are cut at
+/// multiples of their height, so the start depends on how many rows the ranks before send. With even tokens, each group that the modelled rank
+/// sends starts like that of another rank, so that this rank stands for all. With uneven tokens, the starts are spread evenly.
 fn starts(space: Space, ranks: u32, rows: &[u32], tokens: Spread) -> Vec<u32> {
-    let Height::Rows(height) = space.height else { return Vec::new() };
+    let Height::Rows(height) = space.height else { return vec![0; rows.len()] };
     match space.kind {
         SpaceKind::Sends | SpaceKind::SendsOnce => {
             let mean = rows.iter().sum::<u32>() as f64 / rows.len().max(1) as f64;
@@ -177,7 +168,7 @@ fn starts(space: Space, ranks: u32, rows: &[u32], tokens: Spread) -> Vec<u32> {
             }
             starts
         }
-        _ => Vec::new(),
+        _ => vec![0; rows.len()],
     }
 }
 
@@ -231,6 +222,11 @@ mod tests {
     use crate::ids::PhaseId;
     use crate::schedule::groups::Groups;
 
+    /// The rows of the groups of a space.
+    fn rows_of(extents: &Extents, space: SpaceId) -> Vec<u32> {
+        extents.of_groups(space).iter().map(|group| group.count).collect()
+    }
+
     #[test]
     fn all_rows_are_spread_over_all_pairs() {
         for (tokens, ranks) in [(16, 8), (100, 64), (4096, 8), (3, 2)] {
@@ -238,14 +234,15 @@ mod tests {
             let graph = checked.graph();
             let extents = Extents::new(graph, ranks, Spread::Even);
             let space = graph.phases[PhaseId(0)].space;
-            let sent: u32 = extents.rows[space].iter().sum();
+            let rows = rows_of(&extents, space);
+            let sent: u32 = rows.iter().sum();
             let all = (tokens * graph.sizes.top_k) as u32;
             assert!(sent.abs_diff(all) <= 2, "{sent} of {all} rows");
-            let (least, most) = (extents.rows[space].iter().min().unwrap(), extents.rows[space].iter().max().unwrap());
+            let (least, most) = (rows.iter().min().unwrap(), rows.iter().max().unwrap());
             assert!(most - least <= 1);
             // As many rows are put back.
             let arrivals = graph.spaces.iter().find(|(_, space)| space.kind == SpaceKind::Arrivals).unwrap().0;
-            let arrived: u32 = extents.rows[arrivals].iter().sum();
+            let arrived: u32 = rows_of(&extents, arrivals).iter().sum();
             assert!(arrived.abs_diff(all) <= 2, "{arrived} of {all} rows");
         }
     }
@@ -295,7 +292,7 @@ mod tests {
                     let space = graph.spaces[phase.space];
                     let mut before = 0;
                     for (group, entry) in groups.of_phase(id).enumerate() {
-                        let of_group = extents.rows[phase.space][group];
+                        let of_group = extents.of_groups(phase.space)[group].count;
                         let items = extents.items(entry, phase.space);
                         assert_eq!(extents.before(entry, phase.space), before);
                         before += u64::from(items);
@@ -306,7 +303,7 @@ mod tests {
                             Height::Rows(height) => {
                                 assert!(rows.iter().all(|&rows| 0 < rows && rows <= height));
                                 if let [first, whole @ .., _] = &rows[..] {
-                                    let start = extents.starts[phase.space].get(group).copied().unwrap_or_default();
+                                    let start = extents.of_groups(phase.space)[group].start;
                                     assert_eq!(start + first, height);
                                     assert!(whole.iter().all(|&rows| rows == height));
                                 }
@@ -314,7 +311,7 @@ mod tests {
                         }
                     }
                     assert_eq!(extents.all_items(phase.space), before);
-                    assert_eq!(extents.rows[phase.space].len(), groups.of_phase(id).count());
+                    assert_eq!(extents.of_groups(phase.space).len(), groups.of_phase(id).count());
                 }
             }
         }
@@ -331,7 +328,7 @@ mod tests {
                 let extents = Extents::new(graph, ranks, tokens);
                 let of_experts = of_experts(graph, ranks, tokens);
                 for (_, phase) in graph.phases.iter() {
-                    let rows = &extents.rows[phase.space];
+                    let rows = &rows_of(&extents, phase.space);
                     let near = |mean: f64, rows: &[u32]| {
                         let sum: u32 = rows.iter().sum();
                         let most = rows.iter().all(|&rows| (f64::from(rows) - mean).abs() < 1.0);
