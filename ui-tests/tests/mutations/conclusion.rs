@@ -7,7 +7,7 @@ use crate::sweep::Kind;
 use std::collections::BTreeMap;
 
 /// Start of the verdict on an endless mutant.
-const ENDLESS: &str = "endless";
+pub const ENDLESS: &str = "endless";
 
 /// Prints unexpected results and the figures. Returns whether everything is as expected. If `whole`, every line of the
 /// list must have a mutation.

@@ -73,9 +73,9 @@ struct Options {
     /// First of these mutations, counted from zero.
     #[arg(long, value_name = "N", default_value_t = 0)]
     from: usize,
-    /// Run about this many mutations of both kinds, spread over all sources, with few runs of each kernel: the check of
-    /// every change.
-    #[arg(long, value_name = "N", conflicts_with_all = ["expressions", "every", "fresh", "survivors"])]
+    /// Run about this many mutations, spread over all sources, first with few runs of each kernel: the check of every
+    /// change.
+    #[arg(long, value_name = "N", conflicts_with_all = ["every", "survivors"])]
     sample: Option<usize>,
     /// Run the mutations of a file instead, one per line: `FILE: TEXT => OTHER TEXT`. The text must occur once in a
     /// header or generated file.
@@ -138,9 +138,8 @@ fn main() -> ExitCode {
         println!("mutations: ignored, takes minutes: pass --ignored");
         return ExitCode::SUCCESS;
     }
-    let kind = match options.sample {
-        Some(_) => &sweep::SAMPLE,
-        None if options.given.is_some() => &sweep::GIVEN,
+    let kind = match &options.given {
+        Some(_) => &sweep::GIVEN,
         None if options.expressions => &sweep::CHANGED,
         None => &sweep::REMOVED,
     };

@@ -10,6 +10,7 @@ use crate::sites::{Site, sites};
 use crate::source::Source;
 use crate::survivors::{EXPRESSIONS, STATEMENTS, survivors};
 use crate::{Options, conclusion};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -24,20 +25,11 @@ pub struct Kind {
     pub least: Option<f64>,
     /// Number of rows of each kernel.
     rows: usize,
-    /// Whether a mutant's first result counts: nothing is run again, kept or built separately, and listed survivors are
-    /// not run.
-    hasty: bool,
 }
 
 /// Statements that keep order. A missing statement shows in few interleavings, so they run often.
-pub static REMOVED: Kind = Kind {
-    name: "statements",
-    all: |sources, _| Ok(sites(sources)),
-    survivors: STATEMENTS,
-    least: None,
-    rows: 64,
-    hasty: false,
-};
+pub static REMOVED: Kind =
+    Kind { name: "statements", all: |sources, _| Ok(sites(sources)), survivors: STATEMENTS, least: None, rows: 64 };
 
 /// Expressions.
 pub static CHANGED: Kind = Kind {
@@ -46,22 +38,6 @@ pub static CHANGED: Kind = Kind {
     survivors: EXPRESSIONS,
     least: Some(97.0),
     rows: 16,
-    hasty: false,
-};
-
-/// As many statements as expressions. A few rows find nearly all statements and most expressions; many of the remaining
-/// expressions change nothing that a run can show.
-pub static SAMPLE: Kind = Kind {
-    name: "sample",
-    all: |sources, _| {
-        let (removed, changed) = (sites(sources), expressions(sources));
-        let step = changed.len().div_ceil(removed.len());
-        Ok(removed.into_iter().chain(changed.into_iter().step_by(step)).collect())
-    },
-    survivors: concat!(include_str!("survivors.txt"), include_str!("expressions.txt")),
-    least: Some(81.0), // of about 95 mutations; in a full sweep, runs find 90 %, and three times the spread of a sample is 9 %
-    rows: 3,
-    hasty: true,
 };
 
 /// The changes of a file: a wait for one row too few shows in as few interleavings as a missing wait.
@@ -71,11 +47,13 @@ pub static GIVEN: Kind = Kind {
     survivors: "",
     least: None,
     rows: 64,
-    hasty: false,
 };
 
 /// Rows of a mutant that is listed as a survivor: enough to see whether the list is stale.
 const LISTED_ROWS: usize = 12;
+
+/// Number of rows of each kernel in the first runs of a sample. They find nearly all missing statements.
+const SAMPLE_ROWS: usize = 3;
 
 /// Runs the requested mutations.
 pub fn sweep(kind: &Kind, options: &Options) -> ExitCode {
@@ -83,7 +61,7 @@ pub fn sweep(kind: &Kind, options: &Options) -> ExitCode {
     let rows = options.rows.unwrap_or(kind.rows);
     let sources = sources();
     let listed = survivors(kind.survivors);
-    let asks = |site: &Site| options.asks(&site.key) && !(kind.hasty && listed.contains_key(site.key.as_str()));
+    let is_listed = |site: &Site| listed.contains_key(site.key.as_str());
     let all = match (kind.all)(&sources, options) {
         Ok(all) => all,
         Err(text) => {
@@ -91,10 +69,11 @@ pub fn sweep(kind: &Kind, options: &Options) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
+    let asks = |site: &Site| options.asks(&site.key) && !(options.sample.is_some() && is_listed(site));
     let all: Vec<Site> = all.into_iter().filter(asks).collect();
     let every = options.sample.map_or(options.every, |count| all.len().div_ceil(count.max(1)));
     let asked: Vec<Site> = all.into_iter().skip(options.from).step_by(every.max(1)).collect();
-    let known = Known::open(kind.name, rows, options.fresh || kind.hasty);
+    let known = Known::open(kind.name, rows, options.fresh);
     let before: Vec<Option<Verdict>> = asked.iter().map(|site| known.verdict(&sources, site)).collect();
     let again = |verdict: &Verdict| options.survivors && matches!(verdict, Verdict::Survived | Verdict::Unreached);
     let (mut done, mut open) = (Vec::new(), Vec::new());
@@ -110,48 +89,23 @@ pub fn sweep(kind: &Kind, options: &Options) -> ExitCode {
         open.iter().for_each(|site| println!("{}", site.key));
         return ExitCode::SUCCESS;
     }
-    let workplace = tempfile::tempdir().expect("a temporary folder");
+    let sweep = Sweep { sources: &sources, known: &known, start, both: options.both };
+    let passes = [options.sample.map(|_| (rows.min(SAMPLE_ROWS), true)), Some((rows, false))];
     let mut differ = 0;
-    if !open.is_empty() {
-        let judge = match Judge::new(&sources, &open, workplace.path(), rows, kind.hasty) {
-            Ok(judge) => judge,
+    for (rows, hasty) in passes.into_iter().flatten() {
+        let of_site = |site: &Site| if is_listed(site) { rows.min(LISTED_ROWS) } else { rows };
+        match sweep.run(&open, rows, of_site, hasty) {
+            Ok((found, others)) => {
+                differ += others;
+                let (now, later) = open.into_iter().zip(found).partition::<Vec<_>, _>(|(_, verdict)| verdict.is_some());
+                done.extend(now.into_iter().filter_map(|(site, verdict)| Some((site, verdict?))));
+                open = later.into_iter().map(|(site, _)| site).collect();
+            }
             Err(text) => {
                 println!("kernels as they are fail, so a mutant's failure would tell nothing: {text}");
                 return ExitCode::FAILURE;
             }
-        };
-        let (apart, seconds) = (judge.apart.len(), start.elapsed().as_secs());
-        println!(
-            "kernels as they are: {rows} runs each, all as the reference; {apart} mutations are built apart ({seconds} s)"
-        );
-        let count = AtomicUsize::new(0);
-        // Mutations that need their own compilation come last.
-        let (apart, chosen): (Vec<usize>, Vec<usize>) =
-            (0..open.len()).partition(|number| judge.apart.contains(number));
-        let order = [chosen, apart].concat();
-        let verdicts = side_by_side(open.len(), |turn| {
-            let number = order[turn];
-            let site = &open[number];
-            if kind.hasty && judge.apart.contains(&number) {
-                return (None, true);
-            }
-            let rows = if listed.contains_key(site.key.as_str()) { rows.min(LISTED_ROWS) } else { rows };
-            let verdict = judge.verdict(number, rows);
-            let other = (options.both && !judge.apart.contains(&number)).then(|| judge.built_apart(number, rows));
-            if !kind.hasty {
-                known.keep(&sources, site, &verdict);
-            }
-            let at = count.fetch_add(1, Ordering::Relaxed) + 1;
-            println!("[{at} of {}, {} s] {}", open.len(), start.elapsed().as_secs(), told(site, &verdict));
-            let agrees = other.as_ref().is_none_or(|other| alike(other, &verdict));
-            if let Some(other) = other.filter(|_| !agrees) {
-                println!("another verdict when it is built apart: {}", told(site, &other));
-            }
-            (Some(verdict), agrees)
-        });
-        differ = verdicts.iter().filter(|(_, agrees)| !agrees).count();
-        let verdicts = order.iter().zip(verdicts);
-        done.extend(verdicts.filter_map(|(number, (verdict, _))| Some((open[*number].clone(), verdict?))));
+        }
     }
     done.sort_by_key(|(site, _)| (site.source, site.line));
     let good = conclusion::conclude(kind, &done, &listed, options.whole());
@@ -160,6 +114,69 @@ pub fn sweep(kind: &Kind, options: &Options) -> ExitCode {
         println!("{differ} other verdicts when they are built apart");
     }
     if good && differ == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+struct Sweep<'a> {
+    sources: &'a [Source],
+    known: &'a Known,
+    start: Instant,
+    both: bool,
+}
+
+impl Sweep<'_> {
+    /// Runs mutations, and prints and keeps the verdicts, in the order of `open`. Also returns how many have another
+    /// verdict when they are built separately. `of_site` is the number of rows of a mutation. In haste, nothing is built
+    /// separately, and only mutations that are found have a verdict.
+    fn run(
+        &self,
+        open: &[Site],
+        rows: usize,
+        of_site: impl Fn(&Site) -> usize + Sync,
+        hasty: bool,
+    ) -> Result<(Vec<Option<Verdict>>, usize), String> {
+        if open.is_empty() {
+            return Ok((Vec::new(), 0));
+        }
+        let workplace = tempfile::tempdir().expect("a temporary folder");
+        let judge = Judge::new(self.sources, open, workplace.path(), rows, hasty)?;
+        let (apart, seconds) = (judge.apart.len(), self.start.elapsed().as_secs());
+        println!(
+            "kernels as they are: {rows} runs each, all as the reference; {apart} mutations are built apart ({seconds} s)"
+        );
+        let (count, differ) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        // Mutations that need their own compilation come last.
+        let (apart, chosen): (Vec<usize>, Vec<usize>) =
+            (0..open.len()).partition(|number| judge.apart.contains(number));
+        let order = [chosen, apart].concat();
+        let verdicts = side_by_side(open.len(), |turn| {
+            let number = order[turn];
+            let site = &open[number];
+            if hasty && judge.apart.contains(&number) {
+                return (number, None);
+            }
+            let rows = of_site(site);
+            let verdict = judge.verdict(number, rows);
+            if hasty && !is_plain(&verdict) {
+                return (number, None);
+            }
+            let other = (self.both && !judge.apart.contains(&number)).then(|| judge.built_apart(number, rows));
+            self.known.keep(self.sources, site, &verdict);
+            let at = count.fetch_add(1, Ordering::Relaxed) + 1;
+            println!("[{at} of {}, {} s] {}", open.len(), self.start.elapsed().as_secs(), told(site, &verdict));
+            if let Some(other) = other.filter(|other| !alike(other, &verdict)) {
+                println!("another verdict when it is built apart: {}", told(site, &other));
+                differ.fetch_add(1, Ordering::Relaxed);
+            }
+            (number, Some(verdict))
+        });
+        let by_number: BTreeMap<usize, Option<Verdict>> = verdicts.into_iter().collect();
+        Ok((by_number.into_values().collect(), differ.into_inner()))
+    }
+}
+
+/// Whether a mutation is found, and not only because it computes for ever.
+fn is_plain(verdict: &Verdict) -> bool {
+    matches!(verdict, Verdict::Found(text) if !text.starts_with(conclusion::ENDLESS))
 }
 
 fn read(sources: &[Source], path: &Path) -> Result<Vec<Site>, String> {
