@@ -68,11 +68,10 @@ template <class Share> HPMOE_INLINE uint64_t KeptOrder(const VectorCore &core, c
     return KeptIds(core, route) + AlignUp(core.launch.tokens * route.from.top_k, BLOCK_WORDS) * 4;
 }
 
-// Loads this core's counts from the kept route. The counts of each chunk start at a block.
+// Loads this core's counts from the kept route. The counts of each chunk start at a block. The vector unit must have
+// ended its earlier work on the words at `to`.
 template <class Share> HPMOE_INLINE void LoadKept(const VectorCore &core, const Share &route, uint32_t to) {
     const uint32_t pitch = AlignUp(route.own, BLOCK_WORDS), rest = pitch - route.own;
-    SetFlag<HardEvent::V_MTE2>(2);
-    WaitFlag<HardEvent::V_MTE2>(2);
     DataCopyPad(Ints(to), Global<int32_t>(KeptCounts(route, core.launch.rank) + route.first * 4),
                 DataCopyExtParams(static_cast<uint16_t>(route.most_chunks), route.own * 4,
                                   (route.experts - route.own) * 4, 0, 0),
