@@ -316,12 +316,12 @@ struct EntryGroups {
     }
 };
 
-// Processes the groups of an entry. If peers take turns, each pass processes one turn of every peer that has tiles
-// left; otherwise, only groups with tiles for this core are processed. Returns false if the core must leave.
+// Processes the groups of an entry that have tiles for this core. If peers take turns, each pass processes one turn of
+// every such group that has tiles left. Returns false if the core must leave.
 template <class Program, class AnyCore>
 HPMOE_INLINE bool WalkGroups(AnyCore &core, const HpmoeDescriptor &entry, const HpmoeSpace &space) {
     const EntryGroups groups = {core, entry, space};
-    const bool looks_for_tiles = groups.All() > 1 && entry.turn == 0;
+    const bool looks_for_tiles = groups.All() > 1;
     HPMOE_EXPECTS(!looks_for_tiles || entry.rotation == 0 || entry.more_experts != 0);
     RankSet over; // positions whose peers have no tiles left
     over.Clear();
@@ -332,7 +332,7 @@ HPMOE_INLINE bool WalkGroups(AnyCore &core, const HpmoeDescriptor &entry, const 
             if (looks_for_tiles) {
                 place = groups.Next(place);
             }
-            if (place == groups.All() || (!looks_for_tiles && over.Has(place))) {
+            if (place == groups.All() || (entry.turn != 0 && over.Has(place))) {
                 continue;
             }
             if (!WalkGroup<Program>(core, entry, space, groups.At(place), turn)) {
@@ -340,7 +340,7 @@ HPMOE_INLINE bool WalkGroups(AnyCore &core, const HpmoeDescriptor &entry, const 
             }
             if (turn.left) {
                 more = true;
-            } else if (!looks_for_tiles) {
+            } else if (entry.turn != 0) {
                 over.Add(place);
             }
         }

@@ -269,7 +269,9 @@ impl Workload for Ours<'_> {
             let (tile, join) = (task_number / u64::from(joined), (task_number % u64::from(joined)) as u32);
             let has_tile = tile < to.min(u64::from(items) * columns);
             if fresh {
-                task.entries += self.comes[part][cursor.entry as usize].read(has_tile);
+                // Cores look for groups in which they have a tile in any turn.
+                let visits = deal.first(number, base) - base < u64::from(items) * columns;
+                task.entries += self.comes[part][cursor.entry as usize].read(visits);
             }
             if has_tile {
                 let next = if join + 1 < joined {
@@ -298,32 +300,35 @@ mod tests {
     use super::*;
     use crate::simulate::RoutingSizes;
     use hpmoe_core::fixture::{Layer, moe_ffn};
-    use hpmoe_core::schedule::schedule_for;
+    use hpmoe_core::schedule::{Choices, schedule_with};
     use std::collections::BTreeSet;
 
-    /// Tests eight ranks with eight experts each and few tokens, so that a core has no piece of most pairs of a peer and an expert.
+    /// Tests eight ranks with eight experts each and few tokens, so that a core has no piece of most pairs of a peer and an expert, and
+    /// that a turn has room for all rows of a pair.
     #[test]
     fn a_core_reads_the_entry_of_an_expert_once_and_then_those_of_peers_where_it_has_a_tile() {
         let checked = moe_ffn(&Layer { experts: 64, tokens: 16, ..Layer::SMALL });
         let target = Target::ascend_a3();
-        let schedule = schedule_for(&checked, &target);
         let top_k = checked.graph().sizes.top_k as u32;
         let routing = Routing::zipf(RoutingSizes { ranks: 8, experts: 64, top_k, tokens: 16 }, 0.5, 3);
-        let ours = Ours::new(&target, &checked, &schedule, &routing).unwrap();
-        let putting = schedule.roles.iter().find(|(_, role)| role.name == "communication").unwrap().1;
-        let mut without = 0;
-        for core in putting.first..putting.first + putting.count {
-            let (mut cursor, mut task) = (Cursor::default(), QueuedTask::default());
-            let (mut read, mut visited) = (0, BTreeSet::new());
-            while ours.next(1, CoreKind::Aiv, core, &mut cursor, &mut task) {
+        for choices in ["turn_rows=0", "turn_rows=40"] {
+            let schedule = schedule_with(&checked, &target, &Choices::read(choices).unwrap());
+            let ours = Ours::new(&target, &checked, &schedule, &routing).unwrap();
+            let putting = schedule.roles.iter().find(|(_, role)| role.name == "communication").unwrap().1;
+            let mut without = 0;
+            for core in putting.first..putting.first + putting.count {
+                let (mut cursor, mut task) = (Cursor::default(), QueuedTask::default());
+                let (mut read, mut visited) = (0, BTreeSet::new());
+                while ours.next(1, CoreKind::Aiv, core, &mut cursor, &mut task) {
+                    read += task.entries;
+                    visited.insert((task.op, task.group));
+                }
                 read += task.entries;
-                visited.insert((task.op, task.group));
+                // Sends and returns have an entry for each expert.
+                assert_eq!(read as usize, 2 * 8 + visited.len(), "{choices}, core {core}");
+                without += 2 * 64 - visited.len();
             }
-            read += task.entries;
-            // Sends and returns have an entry for each expert.
-            assert_eq!(read as usize, 2 * 8 + visited.len(), "core {core}");
-            without += 2 * 64 - visited.len();
+            assert!(without > 64 * putting.count as usize, "{choices}: {without}");
         }
-        assert!(without > 64 * putting.count as usize, "{without}");
     }
 }
