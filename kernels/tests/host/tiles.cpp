@@ -150,7 +150,7 @@ CASE(products_by_parts) {
             core.record.group = 1;
             const hpmoe::Term<Contracted::Rows, Contracted::Rows> term = {x.view(), w.view()};
             hpmoe::MatmulOnto(core, whole.view(), kOfHalves, term);
-            // Last, because a kernel must not end in the atomic mode.
+            // Last, so that the host reports it if the atomic mode stays on.
             hpmoe::MatmulOntoByParts(core, onto.view(), kOfHalves, term);
             EXPECT(core.record.empty == 0);
         });

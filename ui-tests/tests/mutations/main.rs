@@ -73,8 +73,8 @@ struct Options {
     /// First of these mutations, counted from zero.
     #[arg(long, value_name = "N", default_value_t = 0)]
     from: usize,
-    /// Run about this many mutations, spread over all sources, first with few runs of each kernel: the check of every
-    /// change.
+    /// Run about this many mutations that no list excuses, spread over all sources: the check of every change. Those that few
+    /// runs of each kernel don't find run again.
     #[arg(long, value_name = "N", conflicts_with_all = ["every", "survivors"])]
     sample: Option<usize>,
     /// Run the mutations of a file instead, one per line: `FILE: TEXT => OTHER TEXT`. The text must occur once in a

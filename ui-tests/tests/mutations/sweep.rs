@@ -124,9 +124,9 @@ struct Sweep<'a> {
 }
 
 impl Sweep<'_> {
-    /// Runs mutations, and prints and keeps the verdicts, in the order of `open`. Also returns how many have another
-    /// verdict when they are built separately. `of_site` is the number of rows of a mutation. In haste, nothing is built
-    /// separately, and only mutations that are found have a verdict.
+    /// Runs mutations, and prints the verdicts, in the order of `open`. Also returns how many have another verdict when they
+    /// are built separately. `of_site` is the number of rows of a mutation. In haste, nothing is built separately or kept, and
+    /// only mutations that are found have a verdict.
     fn run(
         &self,
         open: &[Site],
@@ -140,8 +140,9 @@ impl Sweep<'_> {
         let workplace = tempfile::tempdir().expect("a temporary folder");
         let judge = Judge::new(self.sources, open, workplace.path(), rows, hasty)?;
         let (apart, seconds) = (judge.apart.len(), self.start.elapsed().as_secs());
+        let built = if hasty { "left for later" } else { "built apart" };
         println!(
-            "kernels as they are: {rows} runs each, all as the reference; {apart} mutations are built apart ({seconds} s)"
+            "kernels as they are: {rows} runs each, all as the reference; {apart} mutations are {built} ({seconds} s)"
         );
         let (count, differ) = (AtomicUsize::new(0), AtomicUsize::new(0));
         // Mutations that need their own compilation come last.
@@ -159,8 +160,11 @@ impl Sweep<'_> {
             if hasty && !is_plain(&verdict) {
                 return (number, None);
             }
-            let other = (self.both && !judge.apart.contains(&number)).then(|| judge.built_apart(number, rows));
-            self.known.keep(self.sources, site, &verdict);
+            let other =
+                (self.both && !hasty && !judge.apart.contains(&number)).then(|| judge.built_apart(number, rows));
+            if !hasty {
+                self.known.keep(self.sources, site, &verdict);
+            }
             let at = count.fetch_add(1, Ordering::Relaxed) + 1;
             println!("[{at} of {}, {} s] {}", open.len(), self.start.elapsed().as_secs(), told(site, &verdict));
             if let Some(other) = other.filter(|other| !alike(other, &verdict)) {
