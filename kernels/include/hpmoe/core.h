@@ -24,6 +24,7 @@ struct RankSet {
     }
     HPMOE_INLINE bool Has(uint32_t rank) const { return (words[rank / 64] >> rank % 64 & 1) != 0; }
     HPMOE_INLINE void Add(uint32_t rank) { words[rank / 64] |= 1ull << rank % 64; }
+    HPMOE_INLINE void Remove(uint32_t rank) { words[rank / 64] &= ~(1ull << rank % 64); }
 };
 
 struct Core : Launch {

@@ -316,32 +316,32 @@ struct EntryGroups {
     }
 };
 
-// Processes the groups of an entry that have tiles for this core. If peers take turns, each pass processes one turn of
-// every such group that has tiles left. Returns false if the core must leave.
+// Processes the groups of an entry that have tiles for this core. If peers take turns, each further pass processes the
+// next turn of every such group that has tiles left. Returns false if the core must leave.
 template <class Program, class AnyCore>
 HPMOE_INLINE bool WalkGroups(AnyCore &core, const HpmoeDescriptor &entry, const HpmoeSpace &space) {
     const EntryGroups groups = {core, entry, space};
-    const bool looks_for_tiles = groups.All() > 1;
-    HPMOE_EXPECTS(!looks_for_tiles || entry.rotation == 0 || entry.more_experts != 0);
-    RankSet over; // positions whose peers have no tiles left
-    over.Clear();
+    HPMOE_EXPECTS(groups.All() == 1 || entry.rotation == 0 || entry.more_experts != 0);
+    RankSet left; // positions of peers with tiles in later turns
+    left.Clear();
     Turn turn = {0, false};
     for (bool more = true; more; ++turn.number) {
         more = false;
         for (uint32_t place = 0; place < groups.All(); ++place) {
-            if (looks_for_tiles) {
+            if (turn.number == 0 && groups.All() > 1) {
                 place = groups.Next(place);
             }
-            if (place == groups.All() || (entry.turn != 0 && over.Has(place))) {
+            if (place == groups.All() || (turn.number > 0 && !left.Has(place))) {
                 continue;
             }
             if (!WalkGroup<Program>(core, entry, space, groups.At(place), turn)) {
                 return false;
             }
             if (turn.left) {
+                left.Add(place);
                 more = true;
-            } else if (entry.turn != 0) {
-                over.Add(place);
+            } else if (turn.number > 0) {
+                left.Remove(place);
             }
         }
     }

@@ -605,8 +605,8 @@ struct Comes : ReadsNothing {
     }
 };
 
-/// Among several ranks with two experts each, every core finds its own tiles, peer after peer, however many each peer has. An entry may
-/// begin at any peer, ascend or descend, and leave peers out.
+/// Among several ranks with two experts each, every core finds its own tiles, peer after peer or one piece of each peer in turn, however
+/// many each peer has. An entry may begin at any peer, ascend or descend, and leave peers out.
 CASE(tiles_are_found_among_those_of_many_peers) {
     uint32_t state = 1;
     const auto random = [&](uint32_t below) { return ((state = state * 1664525 + 1013904223) >> 8) % below; };
@@ -614,7 +614,7 @@ CASE(tiles_are_found_among_those_of_many_peers) {
         constexpr uint32_t kMost = 9;
         const uint32_t count = 2 + round % (kMost - 1), rank = random(count), groups = 2 * count;
         const uint32_t place = random(2), columns = 1 + random(3), cores = 1 + random(2 * kCores - 1);
-        const bool arrives = round % 3 == 2, up = random(2) == 0;
+        const bool arrives = round % 3 == 2, up = random(2) == 0, in_turn = random(2) == 0;
         Ranks ranks(kMinute);
         Buffer<uint64_t> peers{kMost};
         Buffer<int32_t> order{2 * kMost}, first{2 * kMost + 1, 0}, counted{2 * kMost}, experts{4, 0};
@@ -622,10 +622,12 @@ CASE(tiles_are_found_among_those_of_many_peers) {
         for (uint32_t i = 0; i < kMost; ++i) peers[i] = Ranks::address(i == rank ? ranks.heap.data : ranks.peer.data);
         for (uint32_t i = 0; i < 2 * kMost; i += 2)
             order[i] = static_cast<int32_t>(random(2)), order[i + 1] = 1 - order[i];
-        for (uint32_t i = 0; i < 4 * kMost; ++i) pairs[i] = HpmoePair{64, 0, 0, 0};
-        const uint32_t most = 1 + random(12);
-        for (uint32_t i = 0; i < groups; ++i)
-            first[i + 1] = first[i] + static_cast<int32_t>(random(2) == 0 ? 0 : random(most));
+        const uint32_t most = 1 + random(12), height = 4;
+        for (uint32_t i = 0; i < groups; ++i) {
+            const int32_t items = static_cast<int32_t>(random(2) == 0 ? 0 : random(most));
+            first[i + 1] = first[i] + items;
+            pairs[i] = pairs[groups + i] = HpmoePair{items * static_cast<int32_t>(height), 0, 0, 0};
+        }
         const auto group = [&](uint32_t peer, uint32_t at) {
             return 2 * peer + static_cast<uint32_t>(order[2 * (arrives ? rank : peer) + at]);
         };
@@ -638,10 +640,11 @@ CASE(tiles_are_found_among_those_of_many_peers) {
         HpmoeDescriptor entry = entryOf(arrives ? HPMOE_ARRIVALS : round % 3 == 1 ? HPMOE_SENDS_ONCE : HPMOE_SENDS);
         entry.expert = place, entry.columns = columns, entry.core_count = static_cast<uint16_t>(cores);
         entry.peer_offset = random(count), entry.peers = 1 + random(count), entry.peer_step = up ? 1 : count - 1;
+        entry.turn = in_turn ? height : 0;
         ranks.descriptors[0] = entry;
         for (uint32_t i = 0; i < 3 * kCores; ++i)
             ranks.queues[i] = HpmoeQueue{0, i < kCores || i >= kCores + cores ? 0u : 1u};
-        ranks.spaces[0].kind = entry.kind, ranks.spaces[0].height = 4;
+        ranks.spaces[0].kind = entry.kind, ranks.spaces[0].height = height;
         ranks.spaces[0].first_items = Ranks::address(first.data),
         ranks.spaces[0].counted = Ranks::address(counted.data);
         HpmoeLaunch &all = ranks.launch[0];
@@ -656,14 +659,16 @@ CASE(tiles_are_found_among_those_of_many_peers) {
         EXPECT(result.code == HPMOE_HOST_OK, result.message);
         for (uint32_t core = 0; core < cores; ++core) {
             std::vector<std::pair<uint32_t, uint32_t>> wanted;
-            for (uint32_t i = 0; i < entry.peers; ++i) {
-                const uint32_t of = group((rank + entry.peer_offset + i * entry.peer_step) % count, place);
-                const uint32_t tiles = static_cast<uint32_t>(first[of + 1] - first[of]) * columns;
-                const std::vector<hpmoe::Place> places = swizzled(tiles / columns, columns, 1);
-                for (uint32_t t = 0; t < tiles; ++t)
-                    if ((static_cast<uint32_t>(counted[of]) * columns + t) % cores == core)
-                        wanted.push_back({of, places[t].item});
-            }
+            for (uint32_t turn = 0; turn < (in_turn ? most : 1); ++turn)
+                for (uint32_t i = 0; i < entry.peers; ++i) {
+                    const uint32_t of = group((rank + entry.peer_offset + i * entry.peer_step) % count, place);
+                    const uint32_t tiles = static_cast<uint32_t>(first[of + 1] - first[of]) * columns;
+                    const std::vector<hpmoe::Place> places = swizzled(tiles / columns, columns, 1);
+                    const uint32_t end = in_turn ? std::min(tiles, (turn + 1) * columns) : tiles;
+                    for (uint32_t t = turn * columns; t < end; ++t)
+                        if ((static_cast<uint32_t>(counted[of]) * columns + t) % cores == core)
+                            wanted.push_back({of, places[t].item});
+                }
             EXPECT(Comes::at[core] == wanted, std::to_string(round) + ", core " + std::to_string(core) + ": " +
                                                   std::to_string(Comes::at[core].size()) + " of " +
                                                   std::to_string(wanted.size()));
