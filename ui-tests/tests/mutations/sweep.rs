@@ -8,7 +8,7 @@ use crate::known::Known;
 use crate::process::Verdict;
 use crate::sites::{Site, sites};
 use crate::source::Source;
-use crate::survivors::{EXPRESSIONS, STATEMENTS, survivors};
+use crate::survivors::{EXPRESSIONS, STATEMENTS, Survivor, survivors};
 use crate::{Options, conclusion};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -61,7 +61,6 @@ pub fn sweep(kind: &Kind, options: &Options) -> ExitCode {
     let rows = options.rows.unwrap_or(kind.rows);
     let sources = sources();
     let listed = survivors(kind.survivors);
-    let is_listed = |site: &Site| listed.contains_key(site.key.as_str());
     let all = match (kind.all)(&sources, options) {
         Ok(all) => all,
         Err(text) => {
@@ -69,7 +68,8 @@ pub fn sweep(kind: &Kind, options: &Options) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let asks = |site: &Site| options.asks(&site.key) && !(options.sample.is_some() && is_listed(site));
+    let asks =
+        |site: &Site| options.asks(&site.key) && !(options.sample.is_some() && listed.contains_key(site.key.as_str()));
     let all: Vec<Site> = all.into_iter().filter(asks).collect();
     let every = options.sample.map_or(options.every, |count| all.len().div_ceil(count.max(1)));
     let asked: Vec<Site> = all.into_iter().skip(options.from).step_by(every.max(1)).collect();
@@ -89,18 +89,12 @@ pub fn sweep(kind: &Kind, options: &Options) -> ExitCode {
         open.iter().for_each(|site| println!("{}", site.key));
         return ExitCode::SUCCESS;
     }
-    let sweep = Sweep { sources: &sources, known: &known, start, both: options.both };
-    let passes = [options.sample.map(|_| (rows.min(SAMPLE_ROWS), true)), Some((rows, false))];
-    let mut differ = 0;
-    for (rows, hasty) in passes.into_iter().flatten() {
-        let of_site = |site: &Site| if is_listed(site) { rows.min(LISTED_ROWS) } else { rows };
-        match sweep.run(&open, rows, of_site, hasty) {
-            Ok((found, others)) => {
-                differ += others;
-                let (now, later) = open.into_iter().zip(found).partition::<Vec<_>, _>(|(_, verdict)| verdict.is_some());
-                done.extend(now.into_iter().filter_map(|(site, verdict)| Some((site, verdict?))));
-                open = later.into_iter().map(|(site, _)| site).collect();
-            }
+    let (both, differ) = (options.both, AtomicUsize::new(0));
+    let sweep = Sweep { sources: &sources, listed: &listed, known: &known, start, both, differ };
+    let hasty = options.sample.map(|_| (rows.min(SAMPLE_ROWS), true));
+    for (rows, hasty) in hasty.into_iter().chain([(rows, false)]) {
+        match sweep.run(&mut open, rows, hasty) {
+            Ok(verdicts) => done.extend(verdicts),
             Err(text) => {
                 println!("kernels as they are fail, so a mutant's failure would tell nothing: {text}");
                 return ExitCode::FAILURE;
@@ -110,7 +104,8 @@ pub fn sweep(kind: &Kind, options: &Options) -> ExitCode {
     done.sort_by_key(|(site, _)| (site.source, site.line));
     let good = conclusion::conclude(kind, &done, &listed, options.whole());
     println!("{} s", start.elapsed().as_secs());
-    if options.both {
+    let differ = sweep.differ.into_inner();
+    if both {
         println!("{differ} other verdicts when they are built apart");
     }
     if good && differ == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
@@ -118,63 +113,66 @@ pub fn sweep(kind: &Kind, options: &Options) -> ExitCode {
 
 struct Sweep<'a> {
     sources: &'a [Source],
+    listed: &'a BTreeMap<&'a str, Survivor>,
     known: &'a Known,
     start: Instant,
     both: bool,
+    /// Number of mutations with another verdict when they are built separately.
+    differ: AtomicUsize,
 }
 
 impl Sweep<'_> {
-    /// Runs mutations, and prints the verdicts, in the order of `open`. Also returns how many have another verdict when they
-    /// are built separately. `of_site` is the number of rows of a mutation. In haste, nothing is built separately or kept, and
-    /// only mutations that are found have a verdict.
-    fn run(
-        &self,
-        open: &[Site],
-        rows: usize,
-        of_site: impl Fn(&Site) -> usize + Sync,
-        hasty: bool,
-    ) -> Result<(Vec<Option<Verdict>>, usize), String> {
+    /// Runs mutations, prints the verdicts, and returns the mutations that have one. The others remain in `open`: in haste,
+    /// nothing is built separately or kept, and only mutations that are found have a verdict.
+    fn run(&self, open: &mut Vec<Site>, rows: usize, hasty: bool) -> Result<Vec<(Site, Verdict)>, String> {
         if open.is_empty() {
-            return Ok((Vec::new(), 0));
+            return Ok(Vec::new());
         }
+        let sites = std::mem::take(open);
         let workplace = tempfile::tempdir().expect("a temporary folder");
-        let judge = Judge::new(self.sources, open, workplace.path(), rows, hasty)?;
+        let judge = Judge::new(self.sources, &sites, workplace.path(), rows, hasty)?;
         let (apart, seconds) = (judge.apart.len(), self.start.elapsed().as_secs());
         let built = if hasty { "left for later" } else { "built apart" };
         println!(
             "kernels as they are: {rows} runs each, all as the reference; {apart} mutations are {built} ({seconds} s)"
         );
-        let (count, differ) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let count = AtomicUsize::new(0);
         // Mutations that need their own compilation come last.
         let (apart, chosen): (Vec<usize>, Vec<usize>) =
-            (0..open.len()).partition(|number| judge.apart.contains(number));
+            (0..sites.len()).partition(|number| judge.apart.contains(number));
         let order = [chosen, apart].concat();
-        let verdicts = side_by_side(open.len(), |turn| {
+        let verdicts = side_by_side(sites.len(), |turn| {
             let number = order[turn];
-            let site = &open[number];
-            if hasty && judge.apart.contains(&number) {
-                return (number, None);
+            let (site, apart) = (&sites[number], judge.apart.contains(&number));
+            if hasty && apart {
+                return None;
             }
-            let rows = of_site(site);
+            let rows = if self.listed.contains_key(site.key.as_str()) { rows.min(LISTED_ROWS) } else { rows };
             let verdict = judge.verdict(number, rows);
             if hasty && !is_plain(&verdict) {
-                return (number, None);
+                return None;
             }
-            let other =
-                (self.both && !hasty && !judge.apart.contains(&number)).then(|| judge.built_apart(number, rows));
+            let other = (self.both && !hasty && !apart).then(|| judge.built_apart(number, rows));
             if !hasty {
                 self.known.keep(self.sources, site, &verdict);
             }
             let at = count.fetch_add(1, Ordering::Relaxed) + 1;
-            println!("[{at} of {}, {} s] {}", open.len(), self.start.elapsed().as_secs(), told(site, &verdict));
+            println!("[{at} of {}, {} s] {}", sites.len(), self.start.elapsed().as_secs(), told(site, &verdict));
             if let Some(other) = other.filter(|other| !alike(other, &verdict)) {
                 println!("another verdict when it is built apart: {}", told(site, &other));
-                differ.fetch_add(1, Ordering::Relaxed);
+                self.differ.fetch_add(1, Ordering::Relaxed);
             }
-            (number, Some(verdict))
+            Some(verdict)
         });
-        let by_number: BTreeMap<usize, Option<Verdict>> = verdicts.into_iter().collect();
-        Ok((by_number.into_values().collect(), differ.into_inner()))
+        let mut done = Vec::new();
+        for (number, verdict) in order.into_iter().zip(verdicts) {
+            let site = sites[number].clone();
+            match verdict {
+                Some(verdict) => done.push((site, verdict)),
+                None => open.push(site),
+            }
+        }
+        Ok(done)
     }
 }
 
