@@ -35,10 +35,13 @@ impl Ladder {
         self.even.map(|gain| before.even * (1.0 - gain))
     }
 
-    /// The indices of the values to try if the current value has index `from`.
+    /// The indices of the values to try if the current value has index `from`: nearer values first, larger ones before smaller ones. So a value
+    /// is only chosen if it saves enough compared with those between.
     pub(super) fn tried(&self, from: usize) -> impl Iterator<Item = usize> {
-        let far = self.far;
-        (self.least..self.values.len()).filter(move |&place| place != from && place.abs_diff(from) <= far)
+        let far = self.far.min(self.values.len());
+        let around = (1..=far).flat_map(move |steps| [Some(from + steps), from.checked_sub(steps)]);
+        let (least, end) = (self.least, self.values.len());
+        around.flatten().filter(move |place| (least..end).contains(place))
     }
 }
 
