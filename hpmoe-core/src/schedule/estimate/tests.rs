@@ -32,17 +32,34 @@ fn a_tile_takes_longer_for_each_further_wait_and_signal() {
 /// A part's queue as cores walk it: entries that are walked together, and the reason for the visit.
 type Walks<'a> = Vec<(&'a [Entry], Comes)>;
 
-/// The effect of a walk on the clocks and links of a run, and the time at which each entry's rows are complete.
+/// The effect of a walk on the clocks of a run, and the time at which each entry's rows are complete.
 struct Walked {
     clocks: Vec<Time>,
     ends: Vec<Ready>,
-    hbm: f64,
+}
+
+/// The links and the memory of a rank.
+struct Taken {
+    links: Links,
+    hbm: Bandwidth,
+}
+
+impl Taken {
+    fn nothing(run: &Run) -> Self {
+        let hbm = Bandwidth::new(run.target.memory.hbm_gb_per_s, 8_000_000);
+        Self { links: Links::new(run.graph, run.order, run.target), hbm }
+    }
+
+    /// The time at which bytes have passed through HBM that would do so between two times if nothing else did.
+    fn through_hbm(&mut self, bytes: f64, (from, end): (Time, Time)) -> Time {
+        self.hbm.take(bytes, from, bytes / (end.0 - from.0) as f64).max(end)
+    }
 }
 
 /// Runs entries like [`Run::walk`], but without any tables: computes each tile's core, place, rows and work again.
 fn one_by_one(
     run: &Run,
-    links: &mut Links,
+    taken: &mut Taken,
     groups: &Groups,
     part: PartId,
     (walk, comes): (&[Entry], Comes),
@@ -72,7 +89,6 @@ fn one_by_one(
         *clock += Time::from_ns(run.target.sync.entry_ns) * u64::from(read);
     }
     let mut ends = vec![Ready::default(); walk.len()];
-    let mut hbm = 0.0;
     if items == 0 {
         ends.fill(Ready::of(Share::ALL, ready.at(Share::ALL)));
     }
@@ -92,12 +108,11 @@ fn one_by_one(
             let ended = match graph.tasks[graph.phases[entry.phase].task].kind {
                 TaskKind::Put => {
                     let of_pair = (0..items).map(|item| run.extents.rows(entry, phase.space, item)).sum();
-                    put(run, links, entry.phase, &work, begun) + signals(run, entry.phase, (rows, of_pair))
+                    put(run, taken, entry.phase, &work, begun) + signals(run, entry.phase, (rows, of_pair))
                 }
                 _ => {
                     let (ended, read) = computed(run, (part, entry.phase), &work, free, begun);
-                    hbm += read;
-                    ended
+                    taken.through_hbm(read, (free.max(ready.at(share)), ended))
                 }
             };
             clocks[core] = ended;
@@ -107,18 +122,21 @@ fn one_by_one(
             }
         }
     }
-    Walked { clocks, ends, hbm }
+    Walked { clocks, ends }
 }
 
 /// The end of a put. A put to another rank goes through the links, and is known to have arrived a fence later.
-fn put(run: &Run, links: &mut Links, phase: PhaseId, work: &Work, begun: Time) -> Time {
+fn put(run: &Run, taken: &mut Taken, phase: PhaseId, work: &Work, begun: Time) -> Time {
     let begun = begun + Time::from_ns(run.target.sync.put_start_ns);
     let alone = begun + run.costs.alone(0, work);
     match *work {
         Work::Put { to, bytes } if to > 0 => {
             let joined = run.schedule.phases.ids().any(|next| next.0 == phase.0 + 1 && joins_puts(run, next));
             let fence = if joined { 0.0 } else { run.target.sync.fence_remote_ns };
-            alone.max(links.put(phase, (to, bytes), begun)) + Time::from_ns(fence)
+            let left = taken.links.put(phase, (to, bytes), begun);
+            // The bytes of a peer's put arrive meanwhile.
+            taken.through_hbm((bytes + bytes) as f64, (begun, left));
+            alone.max(left) + Time::from_ns(fence)
         }
         _ => alone,
     }
@@ -204,7 +222,7 @@ fn entries_take_what_their_tiles_take_one_by_one() {
         let groups = Groups::new(checked.graph(), ranks);
         let works = Works::of_phases(checked.graph());
         let mut run = Run::new(checked, &works, (&schedule, order), &target, spread);
-        let mut links = Links::new(checked.graph(), order, &target);
+        let mut taken = Taken::nothing(&run);
         for part in order.queues.ids() {
             // Tests the first walks, and one of each phase.
             let mut phases = BTreeSet::new();
@@ -220,22 +238,20 @@ fn entries_take_what_their_tiles_take_one_by_one() {
                     ready.delay(Share::of(graph, ranks, walk[0], (items - 1, items)), Time(latest + 50_000_000));
                     waited += 1;
                 }
-                let wanted = one_by_one(&run, &mut links, &groups, part, (walk, comes), &ready);
-                let hbm = run.hbm;
+                let wanted = one_by_one(&run, &mut taken, &groups, part, (walk, comes), &ready);
                 let ends = run.walk(part, (walk, comes), &ready);
                 assert_eq!(run.clocks[part], wanted.clocks, "{walk:?}");
                 assert_eq!(ends, wanted.ends, "{walk:?}");
-                assert!((run.hbm - hbm - wanted.hbm).abs() <= 1.0 + wanted.hbm / 1e6, "{walk:?}");
             }
         }
-        assert_eq!(run.links.least(), links.least());
+        assert_eq!((run.links.least(), run.hbm.least()), (taken.links.least(), taken.hbm.least()));
         // The end is that of the last core, unless memory or links take longer.
         let last = run.clocks.iter().flat_map(|(_, clocks)| clocks.iter().copied()).max().unwrap();
-        assert_eq!(run.end(), last.max(links.least()).max(Time((run.hbm / target.memory.hbm_gb_per_s * 1e3) as u64)));
-        run.hbm = 1e15;
-        assert_eq!(run.end(), Time((1e18 / target.memory.hbm_gb_per_s) as u64));
-        run.hbm = 0.0;
-        run.links = Links::new(checked.graph(), order, &target);
+        assert_eq!(run.end(), last.max(taken.links.least()).max(taken.hbm.least()));
+        let more = 2.0 * last.0 as f64 * run.hbm.bytes_per_ps();
+        run.hbm.take(more, last, f64::INFINITY);
+        assert!(run.end().0 >= 2 * last.0);
+        (run.hbm, run.links) = (Taken::nothing(&run).hbm, Taken::nothing(&run).links);
         assert_eq!(run.end(), last);
     }
     assert!(waited > 40 && ranges > 3, "{waited}, {ranges}");
@@ -260,7 +276,7 @@ fn all_entries_are_replayed_each_when_what_it_waits_for_is_there() {
             let run = || Run::new(&checked, &works, (&schedule, order), &target, spread);
             let replayed = run().replayed(&groups, &precedence);
             assert_eq!(whole, Time::from_us(target.launch.kernel_us) + replayed);
-            assert_eq!(replayed, in_any_order(run(), &groups));
+            assert_eq!(replayed, in_order(run(), &groups));
         }
     }
     let layer = moe_ffn(&Layer::SMALL);
@@ -289,11 +305,12 @@ fn entries_that_are_walked_together_wait_for_what_any_of_them_needs() {
     assert!(waiting(gate) && !waiting(up));
     let works = Works::of_phases(checked.graph());
     let run = || Run::new(&checked, &works, (&schedule, order), &target, Spread::Even);
-    assert_eq!(run().replayed(&groups, &precedence), in_any_order(run(), &groups));
+    assert_eq!(run().replayed(&groups, &precedence), in_order(run(), &groups));
 }
 
-/// The end of a run of all queues in which an entry begins when all entries that it depends on have ended.
-fn in_any_order(mut run: Run, groups: &Groups) -> Time {
+/// The end of a run of all queues in which an entry begins when all entries that it depends on have ended. Of the entries that can begin, the
+/// one that begins first is run next.
+fn in_order(mut run: Run, groups: &Groups) -> Time {
     let (checked, order) = (run.checked, run.order);
     let graph = checked.graph();
     let by_expert = |phase: PhaseId| !graph.spaces[graph.phases[phase].space].by_chunk();
@@ -324,22 +341,25 @@ fn in_any_order(mut run: Run, groups: &Groups) -> Time {
     let walks = |part| (part, run.schedule.walks_of_ranges(run.graph, order, part).collect());
     let mut left: Vec<(PartId, Walks<'_>)> = order.queues.ids().map(walks).collect();
     while left.iter().any(|(_, walks)| !walks.is_empty()) {
-        let mut moved = false;
-        for (part, walks) in &mut left {
-            while let Some(&(walk, comes)) = walks.first() {
-                let needed = |other: &&Entry| walk.iter().any(|entry| needs(*entry, **other));
-                let ready = all
-                    .iter()
-                    .filter(needed)
-                    .try_fold(Ready::default(), |ready, other| Some(ready.latest(done[groups.number(*other)]?)));
-                let Some(ready) = ready else { break };
-                let ends = run.walk(*part, (walk, comes), &ready);
-                walk.iter().zip(ends).for_each(|(entry, end)| done[groups.number(*entry)] = Some(end));
-                walks.remove(0);
-                moved = true;
-            }
+        let mut able = Vec::new();
+        for (at, (part, walks)) in left.iter().enumerate() {
+            let Some(&(walk, _)) = walks.first() else { continue };
+            let needed = |other: &&Entry| walk.iter().any(|entry| needs(*entry, **other));
+            let ready = all
+                .iter()
+                .filter(needed)
+                .try_fold(Ready::default(), |ready, other| Some(ready.latest(done[groups.number(*other)]?)));
+            let Some(ready) = ready else { continue };
+            let arrived = (0..16).map(|part| ready.at(Share::sixteenth(part))).min().unwrap();
+            let free = *run.clocks[*part].iter().min().unwrap();
+            able.push((arrived.max(free), at, ready));
         }
-        assert!(moved, "entries wait for one another");
+        able.sort_by_key(|&(begins, at, _)| (begins, at));
+        let &(_, at, ready) = able.first().expect("entries don't wait for one another");
+        let (part, walks) = &mut left[at];
+        let (walk, comes) = walks.remove(0);
+        let ends = run.walk(*part, (walk, comes), &ready);
+        walk.iter().zip(ends).for_each(|(entry, end)| done[groups.number(*entry)] = Some(end));
     }
     run.end()
 }

@@ -89,13 +89,11 @@ impl Run<'_> {
         let kind = self.works[tiles.phase].kind_of(column);
         match all[tiles.place(item, kind)] {
             Tile::Computes { free: spent, .. } if !waits => {
-                self.hbm += spent.hbm;
-                Time(begun + spent.time.0)
+                self.through_hbm(spent.hbm, (free, Time(begun + spent.time.0)))
             }
             Tile::Computes { work, ahead, .. } => {
                 let spent = self.spent((tiles.part, tiles.phase), (work, ahead), Time(begun - free.0));
-                self.hbm += spent.hbm;
-                Time(begun + spent.time.0)
+                self.through_hbm(spent.hbm, (begins, Time(begun + spent.time.0)))
             }
             Tile::Puts { alone, signals, through, fenced } => {
                 let sync = &self.target.sync;
@@ -103,6 +101,8 @@ impl Run<'_> {
                 let arrived = match through {
                     Some(put) => {
                         let left = self.links.put(tiles.phase, put, begun);
+                        // A peer puts as many bytes into this rank's memory as this rank reads to put them.
+                        self.through_hbm(2.0 * put.1 as f64, (begun, left));
                         let fence = if fenced { sync.fence_remote_ns } else { 0.0 };
                         (begun + alone).max(left) + Time::from_ns(fence)
                     }
@@ -111,6 +111,13 @@ impl Run<'_> {
                 arrived + signals
             }
         }
+    }
+
+    /// Moves bytes through HBM from one time to another, at a constant rate unless HBM is busy, and returns the time at which all of them have
+    /// passed.
+    fn through_hbm(&mut self, bytes: f64, (from, end): (Time, Time)) -> Time {
+        let most = bytes / end.since(from).0 as f64;
+        end.max(self.hbm.take(bytes, from, most))
     }
 
     /// The time of a tile that begins `since_free` after its core became free.

@@ -2,12 +2,12 @@
 
 use super::ready::{Ready, Share};
 use super::tiles::EntryTiles;
-use super::{Comes, Deal, Entry, Run, Swizzle, Time};
+use super::{Comes, Deal, Run, Swizzle, Time, Walk};
 use crate::ids::PartId;
 
 impl Run<'_> {
     /// Runs entries that are walked together, once their rows are ready. Returns the times at which the results of each are ready.
-    pub(super) fn walk(&mut self, part: PartId, (walk, comes): (&[Entry], Comes), ready: &Ready) -> Vec<Ready> {
+    pub(super) fn walk(&mut self, part: PartId, (walk, comes): Walk, ready: &Ready) -> Vec<Ready> {
         let head = walk[0];
         let phase = &self.graph.phases[head.phase];
         let (items, columns) = (self.extents.items(head, phase.space), u64::from(phase.columns()));
