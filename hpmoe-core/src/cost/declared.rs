@@ -1,6 +1,6 @@
 //! Times that external operators declare.
 
-use super::{Efficiency, EntryTile, Neighbours, PanelReuse, Products, TileWalk, Work, Works, reuse};
+use super::{Efficiency, EntryTile, Joined, Neighbours, PanelReuse, Products, TileWalk, Work, Works, reuse};
 use crate::target::Target;
 use crate::time::Time;
 
@@ -15,10 +15,14 @@ impl Works {
     }
 
     /// Like [`work`](Self::work), but for the order of tiles that moves the fewest bytes: one read of a panel from HBM serves all tiles of
-    /// the entry that need the panel, as if L2 were large enough.
+    /// the entry, and of the phases in `tile.joined`, that need the panel, as if L2 were large enough.
     #[must_use]
     pub fn least(&self, target: &Target, tile: EntryTile) -> Work {
-        let once = |TileWalk { items, columns, .. }, _| PanelReuse { left: columns as f32, right: items as f32 };
+        let Joined { left, right, .. } = tile.joined;
+        let once = |TileWalk { items, columns, .. }, _| PanelReuse {
+            left: (columns * left.same) as f32,
+            right: (items * right.same) as f32,
+        };
         self.declaring(target, tile, self.work_of_body(tile, once))
     }
 

@@ -1,5 +1,6 @@
 //! How often the panels that products read are found in L2.
 
+use super::Joined;
 use crate::target::Target;
 use hpmoe_kernels::op::ElementType;
 
@@ -41,23 +42,24 @@ pub struct PanelReuse {
 /// Data that share L2 with the panels of a product.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Neighbours {
-    /// Number of products that are walked together, tile by tile, with the same left panels; 1 for a product alone.
-    pub joined: u32,
+    /// The products that are walked together, tile by tile.
+    pub joined: Joined,
     /// Bytes that vector cores and puts move while the cube does one floating-point operation.
     pub bytes_per_flop: f64,
 }
 
 impl Neighbours {
     /// No other work: a product that has the die to itself.
-    pub const NONE: Self = Self { joined: 1, bytes_per_flop: 0.0 };
+    pub const NONE: Self = Self { joined: Joined::ALONE, bytes_per_flop: 0.0 };
 }
 
 /// The number of tiles that one read of a panel serves, for products that are walked together.
 ///
 /// A left panel that stays in L2 from one column to the next serves all columns of its band; any other serves the columns that cores
-/// compute at the same time. A right panel serves all items if a whole band fits in L2; otherwise, it serves the items of one band. A panel
-/// stays in L2 between two uses if all bytes that are touched in between fit: the bytes of the products, of the products that are walked
-/// with them, and of concurrent vector work and puts. L2 keeps the most recently used bytes.
+/// compute at the same time. A right panel serves all items if a whole band fits in L2; otherwise, it serves the items of one band. Products
+/// that are walked together read a panel that they share once, unless L2 has no room for the tiles that cores compute at the same time. A
+/// panel stays in L2 between two uses if all bytes that are touched in between fit: the bytes of the products, of the products that are
+/// walked with them, and of concurrent vector work and puts. L2 keeps the most recently used bytes.
 #[must_use]
 pub fn reuse(target: &Target, walk: TileWalk, product: ProductExtents, neighbours: Neighbours) -> PanelReuse {
     let ProductExtents { m, n, k, operands, written } = product;
@@ -66,22 +68,26 @@ pub fn reuse(target: &Target, walk: TileWalk, product: ProductExtents, neighbour
     let [left, right] = [m, n].map(|free| area(free, k) * operands.bytes() as f64);
     let out = area(m, n) * f64::from(written);
     let rows = f64::from(walk.band.min(walk.items).max(1));
-    let (wide, joined) = (f64::from(walk.columns), f64::from(neighbours.joined));
+    let wide = f64::from(walk.columns);
+    let Joined { phases, left: lefts, right: rights } = neighbours.joined;
     let flops = 2.0 * f64::from(m) * f64::from(n) * f64::from(k);
-    // The bytes that one column of a band touches in addition to its left panels.
-    let column = joined * (right + rows * (out + flops * neighbours.bytes_per_flop));
-    let left_stays = rows * left + column <= l2;
-    let right_stays = rows * left + wide * column <= l2;
+    // The bytes that a band touches: its left panels, and more for each column.
+    let band = rows * f64::from(lefts.different) * left;
+    let column =
+        f64::from(rights.different) * right + f64::from(phases) * rows * (out + flops * neighbours.bytes_per_flop);
     let at_once = (f64::from(target.cores.aic) / rows).ceil().min(wide);
+    let fits = |columns: f64| band + columns * column <= l2;
+    let shared = |same: u32| if fits(at_once) { f64::from(same) } else { 1.0 };
     PanelReuse {
-        left: if left_stays { wide } else { at_once } as f32,
-        right: if right_stays { f64::from(walk.items.max(1)) } else { rows } as f32,
+        left: (shared(lefts.same) * if fits(1.0) { wide } else { at_once }) as f32,
+        right: (shared(rights.same) * if fits(wide) { f64::from(walk.items.max(1)) } else { rows }) as f32,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cost::Shared;
 
     #[test]
     fn weights_stay_from_band_to_band_if_all_of_them_fit() {
@@ -90,8 +96,36 @@ mod tests {
         let product = ProductExtents { m: 128, n: 256, k: 14336, operands: ElementType::bf16, written: 2 };
         // 16 panels of 7 MiB fit into 192 MiB. Those of two products don't, and neither do those of one product with much other work.
         assert_eq!(reuse(&target, walk, product, Neighbours::NONE).right, 32.0);
-        assert_eq!(reuse(&target, walk, product, Neighbours { joined: 2, ..Neighbours::NONE }).right, 2.0);
-        let busy = Neighbours { joined: 1, bytes_per_flop: 0.01 };
+        let two = joined((2, 1), (1, 2));
+        assert_eq!(reuse(&target, walk, product, Neighbours { joined: two, ..Neighbours::NONE }).right, 2.0);
+        let busy = Neighbours { joined: Joined::ALONE, bytes_per_flop: 0.01 };
         assert_eq!(reuse(&target, walk, product, busy), PanelReuse { left: 16.0, right: 2.0 });
+    }
+
+    /// Two joined phases, with the numbers of phases with the same panels, and of different panels.
+    fn joined(left: (u32, u32), right: (u32, u32)) -> Joined {
+        let shared = |(same, different): (u32, u32)| Shared { same, different };
+        Joined { phases: 2, left: shared(left), right: shared(right) }
+    }
+
+    #[test]
+    fn a_panel_of_two_products_is_read_once_for_both() {
+        let target = Target::ascend_a3();
+        let walk = TileWalk { items: 6, columns: 20, band: 2 };
+        let of = |k: u32, joined: Joined| {
+            let product = ProductExtents { m: 128, n: 256, k, operands: ElementType::bf16, written: 2 };
+            let PanelReuse { left, right } = reuse(&target, walk, product, Neighbours { joined, ..Neighbours::NONE });
+            (left, right)
+        };
+        let [apart, left, right] = [joined((1, 2), (1, 2)), joined((2, 1), (1, 2)), joined((1, 2), (2, 1))];
+        assert_eq!([of(1024, Joined::ALONE), of(1024, apart)], [(20.0, 6.0); 2]);
+        assert_eq!([of(1024, left), of(1024, right)], [(40.0, 6.0), (20.0, 12.0)]);
+        // Right panels of 12 MiB don't stay from band to band, and twelve columns of two such panels don't fit.
+        let long = 24 << 10;
+        assert_eq!([of(long, Joined::ALONE), of(long, left)], [(20.0, 2.0); 2]);
+        // Those of one product and its twin do.
+        assert_eq!(of(long, right), (20.0, 4.0));
+        // Left panels of 256 MiB don't stay from column to column, or from one product to the next.
+        assert_eq!([of(1 << 20, left), of(1 << 20, right)], [(12.0, 2.0); 2]);
     }
 }

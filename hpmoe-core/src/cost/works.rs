@@ -1,7 +1,9 @@
 //! The work of the tiles of each phase.
 
 use super::extents::{extent, width};
-use super::{CostModel, PanelReuse, ProductExtents, TileWalk, Work, Written};
+use super::joined::panels;
+use super::{CostModel, Joined, PanelReuse, ProductExtents, Shared, TileWalk, Work, Written};
+use crate::collections::SortedSet;
 use crate::graph::{Height, Phase, Rows, SpaceKind, TaskGraph};
 use crate::ids::{Arena, Id, PhaseId};
 use crate::target::Target;
@@ -29,6 +31,8 @@ pub struct Works {
     widths: Vec<u32>,
     /// Bytes that vector cores and puts of the taskflow move for each floating-point operation of its products.
     bytes_per_flop: f64,
+    /// The first phases with the same left panels and with the same right panels.
+    panels: [PhaseId; 2],
     /// The time of a full tile that an external operator declares.
     pub(super) declared: Option<Time>,
 }
@@ -99,14 +103,15 @@ pub struct EntryTile {
     pub items: u32,
     /// Number of items of a band, which cores walk together, column by column.
     pub band: u32,
-    /// Number of phases that are walked together, tile by tile, including this one.
-    pub joined: u32,
+    /// The numbers of phases that are walked together, tile by tile.
+    pub joined: Joined,
 }
 
 impl Works {
     /// The work of the tiles of each phase of a graph.
     #[must_use]
     pub fn of_phases(graph: &TaskGraph) -> Arena<PhaseId, Self> {
+        let panels = panels(graph);
         let mut works: Arena<PhaseId, Self> = graph
             .phases
             .iter()
@@ -122,6 +127,7 @@ impl Works {
                     kinds,
                     widths: (0..phase.columns()).map(|column| width(graph, phase, column)).collect(),
                     bytes_per_flop: 0.0,
+                    panels: panels[id],
                     declared: declared(graph, phase),
                 }
             })
@@ -129,6 +135,19 @@ impl Works {
         let bytes_per_flop = bytes_per_flop(graph, &works);
         works.ids().for_each(|id| works[id].bytes_per_flop = bytes_per_flop);
         works
+    }
+
+    /// The numbers of phases that are walked together with `phase`, and of those that read the same panels. `phases` are all of them.
+    #[must_use]
+    pub fn joined(works: &Arena<PhaseId, Self>, phases: &[PhaseId], phase: PhaseId) -> Joined {
+        let shared = |side: usize| {
+            let panels = || phases.iter().map(|&other| works[other].panels[side]);
+            Shared {
+                same: panels().filter(|&panels| panels == works[phase].panels[side]).count() as u32,
+                different: panels().collect::<SortedSet<_>>().iter().count() as u32,
+            }
+        };
+        Joined { phases: phases.len() as u32, left: shared(0), right: shared(1) }
     }
 
     /// Number of rows for which a tile is priced: all rows of a full tile, or a fixed number for a tile of a whole expert.
@@ -181,7 +200,7 @@ impl Works {
     /// that puts to other ranks is priced for a put to another rank.
     #[must_use]
     pub fn alone(&self, target: &Target, costs: &CostModel, rows: u32) -> Time {
-        let tile = EntryTile { peer: u32::from(self.away), rows, column: 0, items: 1, band: 1, joined: 1 };
+        let tile = EntryTile { peer: u32::from(self.away), rows, column: 0, items: 1, band: 1, joined: Joined::ALONE };
         let columns = 0..self.columns.len() as u32;
         let all: Time = columns.map(|column| costs.least(0, &self.work(target, EntryTile { column, ..tile }))).sum();
         Time(all.0 / (self.columns.len() as u64).max(1))
@@ -337,7 +356,7 @@ mod tests {
         let works = Works::of_phases(checked.graph());
         let mut fewer = 0;
         for (id, phase) in checked.graph().phases.iter() {
-            let tile = |column| EntryTile { peer: 1, rows: 77, column, items: 5, band: 2, joined: 1 };
+            let tile = |column| EntryTile { peer: 1, rows: 77, column, items: 5, band: 2, joined: Joined::ALONE };
             let work = |column| works[id].work(&target, tile(column));
             for column in 0..phase.columns() {
                 assert_eq!(work(column), work(works[id].kinds()[works[id].kind_of(column)]));
@@ -354,7 +373,7 @@ mod tests {
         let widens = graph.graph().phases.iter().filter(|(_, phase)| graph.graph().tasks[phase.task].name == "widen");
         let mut found = 0;
         for (id, _) in widens {
-            let tile = |rows: u32| EntryTile { peer: 0, rows, column: 0, items: 1, band: 1, joined: 1 };
+            let tile = |rows: u32| EntryTile { peer: 0, rows, column: 0, items: 1, band: 1, joined: Joined::ALONE };
             let [none, one, many] = tiles.map(|rows| works[id].work(&target, tile(rows)));
             let Work::Vector { read, written } = none else { panic!("widening is vector work") };
             assert_eq!((none, 2 * read), (one, written), "a byte becomes two");

@@ -29,11 +29,12 @@ pub(super) fn bands(checked: &CheckedGraph, target: &Target, choices: &Choices) 
         let put = checked.dependencies().iter().any(puts);
         let (chosen, short) = if put { (choices.put_band, 1) } else { (choices.matrix_band, 2) };
         // Phases that are walked alike have the same number of columns.
-        let joins = |other: &PhaseId| {
-            is_wide_product(graph, *other) && alike.first(other.index()) == alike.first(phase.index())
+        let joins = |&other: &PhaseId| {
+            is_wide_product(graph, other)
+                && if choices.join { alike.first(other.index()) == alike.first(phase.index()) } else { other == phase }
         };
-        let joined = if choices.join { graph.phases.ids().filter(joins).count() as u32 } else { 1 };
-        let own = chosen.unwrap_or_else(|| reach.band(graph, phase, joined, short));
+        let joined: Vec<PhaseId> = graph.phases.ids().filter(joins).collect();
+        let own = chosen.unwrap_or_else(|| reach.band(graph, (phase, &joined), short));
         let band = &mut widest[alike.first(phase.index())];
         *band = own.max(*band);
     }
@@ -114,13 +115,16 @@ mod tests {
             let mut target = Target::ascend_a3();
             target.memory.hbm_gb_per_s /= slower;
             let reach = Reach::new(graph, &target);
-            let band = |phase: u32, joined: u32, short: u32| reach.band(graph, PhaseId(phase), joined, short);
-            for (choices, joined) in [("", 2), ("join=false", 1)] {
+            let band = |phase: u32, joined: &[u32], short: u32| {
+                let joined: Vec<PhaseId> = joined.iter().copied().map(PhaseId).collect();
+                reach.band(graph, (PhaseId(phase), &joined), short)
+            };
+            for (choices, [of_gate, of_up]) in [("", [&[1, 2][..]; 2]), ("join=false", [&[1], &[2]])] {
                 let found = bands(&checked, &target, &Choices::read(choices).unwrap());
-                let both = band(1, joined, 2).max(band(2, joined, 2));
-                assert_eq!([1, 2, 3, 4].map(|phase| found[PhaseId(phase)]), [both, both, both, band(4, 1, 1)]);
+                let both = band(1, of_gate, 2).max(band(2, of_up, 2));
+                assert_eq!([1, 2, 3, 4].map(|phase| found[PhaseId(phase)]), [both, both, both, band(4, &[4], 1)]);
             }
-            let others = [band(1, 1, 2) != band(1, 2, 2), band(4, 3, 1) != band(4, 1, 1)];
+            let others = [band(1, &[1], 2) != band(1, &[1, 2], 2), band(4, &[1, 2, 4], 1) != band(4, &[4], 1)];
             differ.iter_mut().zip(others).for_each(|(count, other)| *count += u32::from(other));
         }
         assert!(differ.iter().all(|&count| count > 0), "{differ:?}");

@@ -16,7 +16,7 @@ use super::ranks::MAX_RANKS;
 use super::timeline::{QueueReplay, Released};
 use super::{Choices, Comes, Deal, Entry, Order, Schedule, Swizzle};
 use crate::analyze::CheckedGraph;
-use crate::cost::{CostModel, Works};
+use crate::cost::{CostModel, Joined, Works};
 use crate::graph::TaskGraph;
 use crate::ids::{Arena, PartId, PhaseId};
 use crate::target::Target;
@@ -95,6 +95,7 @@ struct Run<'a> {
     target: &'a Target,
     costs: CostModel,
     works: &'a Arena<PhaseId, Works>,
+    joined: Arena<PhaseId, Joined>,
     extents: Extents,
     /// For each phase, the number of tiles that precede its own when tiles are dealt to cores.
     starts: Arena<PhaseId, u64>,
@@ -134,6 +135,7 @@ impl<'a> Run<'a> {
             fixed: graph.phases.ids().map(fixed).collect(),
             clocks: order.parts.iter().map(|(_, part)| vec![Time::ZERO; part.count as usize]).collect(),
             costs: CostModel::new(target),
+            joined: schedule.joined(works),
             works,
             links: Links::new(graph, order, target),
             hbm: Bandwidth::new(target.memory.hbm_gb_per_s, HBM_SLOT),

@@ -1,10 +1,11 @@
 //! Joins: chooses the phases that are walked together with the previous phase, tile by tile.
 
 use super::tiling::same_tiles;
-use super::{Entry, Order, PhaseSchedule};
+use super::{Entry, Order, PhaseSchedule, Schedule};
 use crate::analyze::{CheckedGraph, Whose};
 use crate::collections::IdSet;
 use crate::collections::SortedSet;
+use crate::cost::{Joined, Works};
 use crate::ids::{Arena, Id, PhaseId};
 use std::collections::HashMap;
 
@@ -28,6 +29,21 @@ pub(super) fn joins(
     }
     for order in launches.iter_mut().flat_map(|(_, orders)| orders) {
         order.queues = order.queues.iter().map(|(_, queue)| together(queue, phases)).collect();
+    }
+}
+
+impl Schedule {
+    /// For each phase, the numbers of phases that are walked together with it, and of those that read the same panels.
+    #[must_use]
+    pub fn joined(&self, works: &Arena<PhaseId, Works>) -> Arena<PhaseId, Joined> {
+        let joins = |&phase: &PhaseId| self.phases[phase].joins_previous;
+        let walked_with = |phase: PhaseId| {
+            let earlier = (0..=phase.index()).rev().map(PhaseId::new).take_while(joins).count();
+            let later = (phase.index() + 1..self.phases.len()).map(PhaseId::new).take_while(joins).count();
+            let all = (phase.index() - earlier..=phase.index() + later).map(PhaseId::new);
+            Works::joined(works, &all.collect::<Vec<_>>(), phase)
+        };
+        self.phases.ids().map(walked_with).collect()
     }
 }
 

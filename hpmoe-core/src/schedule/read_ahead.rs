@@ -73,7 +73,7 @@ fn is_constant(checked: &CheckedGraph, tensor: TensorId) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cost::EntryTile;
+    use crate::cost::{EntryTile, Joined};
     use crate::fixture::{Layer, moe_backward, moe_ffn, widened};
     use crate::graph::Access;
     use crate::schedule::{Choices, schedule_with};
@@ -113,7 +113,7 @@ mod tests {
             let works = crate::cost::Works::of_phases(checked.graph());
             for phase in checked.graph().phases.ids() {
                 let rows = works[phase].full_rows();
-                let tile = EntryTile { peer: 0, rows, column: 0, items: 1, band: 1, joined: 1 };
+                let tile = EntryTile { peer: 0, rows, column: 0, items: 1, band: 1, joined: Joined::ALONE };
                 let work = works[phase].work(&target, tile);
                 let most = most_ahead_of(&checked, phase, &work);
                 assert_eq!(most, ahead_of(&checked, &reads, phase, &work));

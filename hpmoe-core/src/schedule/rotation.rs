@@ -2,7 +2,7 @@
 
 use super::typical::{GOLDEN, OWN, Typical, launches};
 use super::{Choices, Deal, PhaseSchedule, Swizzle};
-use crate::cost::{Cost, CostModel, EntryTile, Works};
+use crate::cost::{Cost, CostModel, EntryTile, Joined, Works};
 use crate::graph::{Height, SpaceKind, TaskGraph};
 use crate::ids::{Arena, PhaseId, SpaceId};
 use crate::target::Target;
@@ -150,7 +150,8 @@ impl Products<'_> {
         let (items, outer) = (self.items(phase.space, of_expert), self.graph.column_rows(id));
         let (columns, wide) = (phase.columns(), u64::from(phase.columns() / outer));
         let time = |rows: u32, column: u32| {
-            let work = works.work(self.target, EntryTile { peer: OWN, rows, column, items, band, joined: 1 });
+            let work =
+                works.work(self.target, EntryTile { peer: OWN, rows, column, items, band, joined: Joined::ALONE });
             let Cost::Shared(shared) = costs.cost(OWN, &work) else { return overhead };
             shared.time.0 + overhead
         };
@@ -341,7 +342,7 @@ mod tests {
                             Height::Rows(rows) => typical.rows - item * rows,
                             Height::WholeExpert => typical.rows,
                         };
-                        let tile = EntryTile { peer: 1, rows, column, items: of_expert, band, joined: 1 };
+                        let tile = EntryTile { peer: 1, rows, column, items: of_expert, band, joined: Joined::ALONE };
                         let time = match costs.cost(1, &works[id].work(&target, tile)) {
                             Cost::Shared(shared) => shared.time.0,
                             _ => 0,

@@ -1,6 +1,6 @@
 //! The time of a product's tiles for each height of a band.
 
-use crate::cost::{Cost, CostModel, EntryTile, Works};
+use crate::cost::{Cost, CostModel, EntryTile, Joined, Works};
 use crate::graph::{SpaceKind, TaskGraph};
 use crate::ids::{Arena, PhaseId};
 use crate::schedule::typical::{OWN, typical};
@@ -27,11 +27,12 @@ impl<'a> Reach<'a> {
         Self { target, costs: CostModel::new(target), works: Works::of_phases(graph) }
     }
 
-    /// The band of a phase: the shortest one that is about as fast as the fastest, but at least `short`.
-    pub(super) fn band(&self, graph: &TaskGraph, phase: PhaseId, joined: u32, short: u32) -> u32 {
+    /// The band of a phase that is walked with these phases: the shortest one that is about as fast as the fastest, but at least `short`.
+    pub(super) fn band(&self, graph: &TaskGraph, (phase, joined): (PhaseId, &[PhaseId]), short: u32) -> u32 {
         if graph.spaces[graph.phases[phase].space].kind != SpaceKind::RowTiles {
             return short;
         }
+        let joined = Works::joined(&self.works, joined, phase);
         let times: Vec<f64> = (1..=TALLEST).map(|band| self.time(graph, phase, joined, band)).collect();
         let least = times.iter().copied().fold(f64::INFINITY, f64::min);
         let near = times.iter().position(|time| *time <= least * WORTH);
@@ -39,7 +40,7 @@ impl<'a> Reach<'a> {
     }
 
     /// Picoseconds that an item's tiles take: the time of the cores or of HBM, whichever is longer.
-    fn time(&self, graph: &TaskGraph, phase: PhaseId, joined: u32, band: u32) -> f64 {
+    fn time(&self, graph: &TaskGraph, phase: PhaseId, joined: Joined, band: u32) -> f64 {
         let works = &self.works[phase];
         let items = typical(graph).rows.div_ceil(works.full_rows()).min(ITEMS);
         let (mut time, mut hbm) = (0.0, 0.0);
@@ -72,9 +73,11 @@ mod tests {
             let checked = moe_ffn(&layer);
             for target in [&target, &slow] {
                 let reach = Reach::new(checked.graph(), target);
-                for (phase, joined, short) in [(1, 2, 2), (1, 1, 2), (4, 1, 1), (4, 1, 4)] {
+                for (phase, joined, short) in [(1, &[1, 2][..], 2), (1, &[1], 2), (4, &[4], 1), (4, &[4], 4)] {
                     let phase = PhaseId(phase);
-                    let band = reach.band(checked.graph(), phase, joined, short);
+                    let joined: Vec<PhaseId> = joined.iter().copied().map(PhaseId).collect();
+                    let band = reach.band(checked.graph(), (phase, &joined), short);
+                    let joined = Works::joined(&reach.works, &joined, phase);
                     let time = |band| reach.time(checked.graph(), phase, joined, band);
                     let least = (1..=8).map(time).fold(f64::INFINITY, f64::min);
                     assert!((short..=8).contains(&band) && (band == short || time(band) <= least * 1.01));
@@ -90,7 +93,8 @@ mod tests {
     fn tiles_take_the_time_of_the_cores_or_of_the_memory_that_others_leave() {
         let checked = moe_ffn(&Layer { hidden: 4096, inter: 14_336, experts: 8, top_k: 2, ..Layer::DEEPSEEK });
         let gate = PhaseId(1);
-        let time = |change: &dyn Fn(&mut Target), band: u32, joined: u32| {
+        let joined = Works::joined(&Works::of_phases(checked.graph()), &[gate, PhaseId(2)], gate);
+        let time = |change: &dyn Fn(&mut Target), band: u32| {
             let mut target = Target::ascend_a3();
             change(&mut target);
             Reach::new(checked.graph(), &target).time(checked.graph(), gate, joined, band)
@@ -101,19 +105,19 @@ mod tests {
         let items = typical(checked.graph()).rows.div_ceil(works.full_rows());
         let (mut cores, mut bytes) = (0.0, 0.0);
         for column in 0..columns {
-            let tile = EntryTile { peer: 3, rows: works.full_rows(), column, items, band: 4, joined: 2 };
+            let tile = EntryTile { peer: 3, rows: works.full_rows(), column, items, band: 4, joined };
             let work = works.work(&Target::ascend_a3(), tile);
             let Cost::Shared(shared) = costs.cost(5, &work) else { panic!("a product") };
             cores += shared.time.0 as f64 / 24.0;
             bytes += shared.hbm + work.flops() * works.bytes_per_flop();
         }
         let near = |found: f64, wanted: f64| assert!((found / wanted - 1.0).abs() < 1e-3, "{found} of {wanted} ps");
-        let memory = |gb_per_s: f64| time(&|target| target.memory.hbm_gb_per_s = gb_per_s, 4, 2);
+        let memory = |gb_per_s: f64| time(&|target| target.memory.hbm_gb_per_s = gb_per_s, 4);
         near(memory(100.0), bytes / 85.0 * 1e3);
         near(memory(1e6), cores);
-        // With a taller band, or if another phase is joined to this one, weights are read less often.
+        // With a taller band, weights are read less often.
         let slow = |target: &mut Target| target.memory.hbm_gb_per_s = 100.0;
-        assert!(time(&slow, 1, 2) > time(&slow, 2, 2) && time(&slow, 2, 2) > time(&slow, 4, 2));
+        assert!(time(&slow, 1) > time(&slow, 2) && time(&slow, 2) > time(&slow, 4));
     }
 
     #[test]
@@ -123,7 +127,7 @@ mod tests {
             assert_eq!(typical(checked.graph()).rows, items as u32 * 128);
             let mut slow = Target::ascend_a3();
             slow.memory.hbm_gb_per_s /= 64.0;
-            Reach::new(checked.graph(), &slow).time(checked.graph(), PhaseId(1), 1, 1)
+            Reach::new(checked.graph(), &slow).time(checked.graph(), PhaseId(1), Joined::ALONE, 1)
         };
         let times = [1, 8, 64, 65, 1000].map(time);
         assert!(times.is_sorted_by(|a, b| a >= b) && times[0] > times[1], "{times:?}");
@@ -142,6 +146,6 @@ mod tests {
         let reach = Reach::new(graph, &slow);
         let whole = graph.phases.iter().filter(|(_, phase)| graph.spaces[phase.space].kind == SpaceKind::Experts);
         let whole: Vec<PhaseId> = whole.map(|(id, _)| id).collect();
-        assert!(!whole.is_empty() && whole.iter().all(|&phase| reach.band(graph, phase, 1, 2) == 2));
+        assert!(!whole.is_empty() && whole.iter().all(|&phase| reach.band(graph, (phase, &[phase]), 2) == 2));
     }
 }

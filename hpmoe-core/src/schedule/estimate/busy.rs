@@ -3,7 +3,7 @@
 use super::extents::GroupRows;
 use super::{Estimate, Extents, Spread};
 use crate::analyze::CheckedGraph;
-use crate::cost::{CostModel, EntryTile, Works};
+use crate::cost::{CostModel, EntryTile, Joined, Works};
 use crate::ids::{Arena, PhaseId};
 use crate::schedule::MAX_RANKS;
 use crate::schedule::fences::may_share_next_fence;
@@ -58,7 +58,7 @@ fn of_cores(checked: &CheckedGraph, target: &Target, works: &Arena<PhaseId, Work
             *known.entry(rows).or_insert_with(|| {
                 let of_column = |(column, columns): (u32, u32)| {
                     // Rank 0 is the one that works, so rank 1 is a peer.
-                    let tile = EntryTile { peer: 1, rows, column, items: 1, band: 1, joined: 1 };
+                    let tile = EntryTile { peer: 1, rows, column, items: 1, band: 1, joined: Joined::ALONE };
                     (costs.least(0, &works.work(target, tile)) + fixed).us() * f64::from(columns)
                 };
                 corners(outer, phase.columns() / outer).into_iter().map(of_column).sum()
@@ -105,7 +105,7 @@ mod tests {
             for of_group in extents.of_groups(phase.space) {
                 for rows in (0..of_group.items()).map(|item| of_group.of_item(item)) {
                     for column in 0..phase.columns() {
-                        let tile = EntryTile { peer: 1, rows, column, items: 1, band: 1, joined: 1 };
+                        let tile = EntryTile { peer: 1, rows, column, items: 1, band: 1, joined: Joined::ALONE };
                         let work = costs.least(0, &works[id].work(target, tile)).us();
                         match graph.tasks[phase.task].kind {
                             TaskKind::Matrix => matrix += work + sync.task_pickup_ns / 1e3,

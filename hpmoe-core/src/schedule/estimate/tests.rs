@@ -101,7 +101,9 @@ fn one_by_one(
         let mut signalling = Vec::new();
         for (at, &entry) in walk.iter().enumerate() {
             let rows = run.extents.rows(entry, phase.space, item);
-            let (peer, items, band, joined) = (entry.peer_offset, items as u32, fixed.band, walk.len() as u32);
+            let (peer, items, band) = (entry.peer_offset, items as u32, fixed.band);
+            let together: Vec<PhaseId> = walk.iter().map(|entry| entry.phase).collect();
+            let joined = Works::joined(run.works, &together, entry.phase);
             let work = run.works[entry.phase].work(run.target, EntryTile { peer, rows, column, items, band, joined });
             let free = clocks[core];
             let begun = free.max(ready.at(share)) + run.fixed[entry.phase];

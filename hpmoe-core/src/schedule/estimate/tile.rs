@@ -10,18 +10,13 @@ use crate::schedule::{CoreKind, Entry, ahead_of};
 use hpmoe_kernels::op::TaskKind;
 
 impl Run<'_> {
-    /// Prices the tiles of an entry, which must have at least one. `joined` is the number of phases that are walked together.
-    pub(super) fn tiles_of(
-        &mut self,
-        (part, entry): (PartId, Entry),
-        space: SpaceId,
-        band: u32,
-        joined: usize,
-    ) -> EntryTiles {
+    /// Prices the tiles of an entry, which must have at least one.
+    pub(super) fn tiles_of(&mut self, (part, entry): (PartId, Entry), space: SpaceId, band: u32) -> EntryTiles {
         let (items, of_group) = (self.extents.items(entry, space), self.extents.all_rows(entry, space));
         let mut of_item = |item: u32| {
             let rows = self.extents.rows(entry, space, item);
-            let tile = EntryTile { peer: entry.peer_offset, rows, column: 0, items, band, joined: joined as u32 };
+            let tile =
+                EntryTile { peer: entry.peer_offset, rows, column: 0, items, band, joined: self.joined[entry.phase] };
             self.first_tile((part, entry.phase), tile, of_group)
         };
         let last = items - 1;

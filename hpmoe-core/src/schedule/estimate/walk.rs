@@ -30,7 +30,7 @@ impl Run<'_> {
         // For each item, then for each entry: the time at which its last tile is done.
         let mut done = vec![Time::ZERO; of_items.len() * walk.len()];
         let tiles: Vec<EntryTiles> =
-            walk.iter().map(|&entry| self.tiles_of((part, entry), phase.space, band, walk.len())).collect();
+            walk.iter().map(|&entry| self.tiles_of((part, entry), phase.space, band)).collect();
         // The vectors are slices here and loops are plain: build scripts run this unoptimised for each tile.
         let mut clocks = std::mem::take(&mut self.clocks[part]);
         let (begins, tiles, of_core, last) = (&begins[..], &tiles[..], &mut clocks[..], &mut done[..]);

@@ -26,7 +26,7 @@ mod workload;
 
 pub use hpmoe_core::cost::{Ahead, Efficiency, Products, Work, Written};
 pub(crate) use hpmoe_core::cost::{
-    Cost, CostModel, EntryTile, Neighbours, PanelReuse, ProductExtents, SharedWork, TileWalk, Works, reuse,
+    Cost, CostModel, EntryTile, Joined, Neighbours, PanelReuse, ProductExtents, SharedWork, TileWalk, Works, reuse,
 };
 pub use hpmoe_core::schedule::CoreKind;
 pub use hpmoe_core::time::Time;

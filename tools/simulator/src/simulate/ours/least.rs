@@ -22,7 +22,7 @@ impl Ours<'_> {
             column: task.column,
             items: end - before,
             band: 1,
-            joined: 1,
+            joined: self.sharing[phase],
         };
         let work = self.works[phase].least(self.target, tile);
         (work, most_ahead_of(self.checked, phase, &work))

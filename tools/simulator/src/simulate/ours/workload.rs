@@ -7,7 +7,8 @@ use super::route::{RouteCore, RouteSteps};
 use super::turns::{EntryTurns, turns};
 use super::unfit::{Unfit, fitting_order};
 use crate::simulate::{
-    Ahead, CounterSignal, CounterWait, Cursor, EntryTile, Op, PolicyCosts, QueuedTask, Routing, Work, Workload, Works,
+    Ahead, CounterSignal, CounterWait, Cursor, EntryTile, Joined, Op, PolicyCosts, QueuedTask, Routing, Work, Workload,
+    Works,
 };
 use hpmoe_core::analyze::{CheckedGraph, Reuse, Whose};
 use hpmoe_core::emit::awaits_ready;
@@ -26,6 +27,10 @@ pub struct Ours<'a> {
     pub(super) order: &'a Order,
     pub(super) layout: Layout,
     pub(super) works: Arena<PhaseId, Works>,
+    /// For each phase, the numbers of phases that are walked together with it.
+    joined: Arena<PhaseId, Joined>,
+    /// For each phase, the numbers of phases that read its panels, whether or not they are walked together.
+    pub(super) sharing: Arena<PhaseId, Joined>,
     /// Whether the tiles of each phase wait for the ready word of the rank that they put to.
     awaits_ready: Arena<PhaseId, bool>,
     counters: CounterLayout,
@@ -85,12 +90,16 @@ impl<'a> Ours<'a> {
             walks.flat_map(|(walk, comes)| std::iter::repeat_n(comes, walk.len())).collect()
         };
         let route = RouteSteps::new(target, checked, schedule, routing);
+        let works = Works::of_phases(graph);
+        let all: Vec<PhaseId> = graph.phases.ids().collect();
         let of_route =
             route.iter().map(|route| Op { name: "tables of the route".into(), line: route.line, tiles: false });
         Ok(Self {
             ops: ops.chain(of_route).collect(),
             route,
-            works: Works::of_phases(graph),
+            joined: schedule.joined(&works),
+            sharing: all.iter().map(|&phase| Works::joined(&works, &all, phase)).collect(),
+            works,
             turns: order.queues.iter().map(|(_, queue)| turns(checked, schedule, order, queue)).collect(),
             comes: order.queues.ids().map(comes).collect(),
             awaits_ready: graph.phases.ids().map(|id| awaits_ready(graph, checked.dependencies(), id)).collect(),
@@ -140,7 +149,7 @@ impl<'a> Ours<'a> {
         &self,
         rank: u32,
         entry: Entry,
-        (items, number, joined): (u32, u64, u32),
+        (items, number): (u32, u64),
         pieces: Option<PieceTurns>,
         task: &mut QueuedTask,
     ) {
@@ -163,7 +172,8 @@ impl<'a> Ours<'a> {
         task.group = group;
         task.item = place;
         task.column = column;
-        let tile = EntryTile { peer: item.peer, rows: item.rows, column, items, band, joined };
+        let tile =
+            EntryTile { peer: item.peer, rows: item.rows, column, items, band, joined: self.joined[entry.phase] };
         task.work = self.works[entry.phase].work(self.target, tile);
         task.ahead = ahead_of(self.checked, self.schedule, entry.phase, &task.work);
         task.awaits_ready = (self.awaits_ready[entry.phase] && item.peer != rank).then_some(item.peer);
@@ -282,7 +292,7 @@ impl Workload for Ours<'_> {
                 };
                 cursor.tile = next + 1;
                 let entry = queue[(cursor.entry + join) as usize];
-                self.fill(rank, entry, (items, tile, joined), pieces, task);
+                self.fill(rank, entry, (items, tile), pieces, task);
                 task.awaits_ready = task.awaits_ready.filter(|&peer| {
                     let (word, bit) = (&mut cursor.ready[peer as usize / 64], 1 << (peer % 64));
                     let known = *word & bit != 0;
