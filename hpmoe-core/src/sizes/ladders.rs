@@ -35,8 +35,8 @@ impl Ladder {
         self.even.map(|gain| before.even * (1.0 - gain))
     }
 
-    /// The indices of the values to try if the current value has index `from`: nearer values first, larger ones before smaller ones. So a value
-    /// is only chosen if it saves enough compared with those between.
+    /// The indices of the values to try if the current value has index `from`: nearer values first, larger ones before smaller ones. If
+    /// a nearer value is chosen, a farther one must save enough compared with it.
     pub(super) fn tried(&self, from: usize) -> impl Iterator<Item = usize> {
         let far = self.far.min(self.values.len());
         let around = (1..=far).flat_map(move |steps| [Some(from + steps), from.checked_sub(steps)]);
@@ -124,3 +124,20 @@ pub(super) const NARROW: Ladder = Ladder { first: 2, gain: 0.006, ..PRODUCT_COLU
 /// The maximum number of rows per expert for which the time of products is mainly that of reading weights: half of the rows for which a matrix core
 /// multiplies as long as it reads.
 pub(super) const FEW_ROWS: usize = 64;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nearer_values_are_tried_first_and_larger_ones_before_smaller_ones() {
+        let tried =
+            |ladder: Ladder, from: usize| ladder.tried(from).map(|place| ladder.values[place]).collect::<Vec<_>>();
+        assert_eq!(tried(PRODUCT_COLUMNS, 3), [128, 64]);
+        assert_eq!(tried(GRADIENTS, 3), [512, 128]);
+        // No more than two steps away, and none below the least.
+        assert_eq!(tried(PUTS, 4), [64, 16, 128, 8]);
+        assert_eq!(tried(PUTS, 2), [16, 32]);
+        assert_eq!(tried(PRODUCT_ROWS, 2), [128]);
+    }
+}
