@@ -24,7 +24,7 @@ use crate::time::Time;
 use bandwidth::Bandwidth;
 use extents::{Extents, Spread};
 use links::Links;
-use ready::Ready;
+use ready::{Ready, Share};
 use tiles::Tiles;
 
 pub use busy::busy;
@@ -95,6 +95,7 @@ struct Run<'a> {
     target: &'a Target,
     costs: CostModel,
     works: &'a Arena<PhaseId, Works>,
+    /// For each phase, the numbers of phases that are walked together with it.
     joined: Arena<PhaseId, Joined>,
     extents: Extents,
     /// For each phase, the number of tiles that precede its own when tiles are dealt to cores.
@@ -149,42 +150,49 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Replays all entries, and returns the end of the launch. Walks are replayed in the order in which they can begin, because earlier replayed
-    /// ones take bandwidth first.
+    /// Replays all entries, and returns the end of the launch. Of the walks whose inputs are known, the one that can begin first is replayed
+    /// next, because earlier replayed ones take bandwidth first.
     fn replayed(mut self, groups: &Groups, precedence: &Precedence) -> Time {
         let mut replay: QueueReplay<Ready> = QueueReplay::new(precedence);
         let walks = |part| self.schedule.walks_of_ranges(self.graph, self.order, part).collect();
         let walks: Arena<PartId, Vec<Walk>> = self.order.queues.ids().map(walks).collect();
         let mut left: Arena<PartId, &[Walk]> = walks.iter().map(|(_, walks)| &walks[..]).collect();
-        while let Some((part, (walk, comes), ready)) = self.next_walk(&left, groups, &replay) {
+        // For each part, when the rows of its next walk arrive, and those of the walk's first tile; `None` if that is not known yet.
+        let mut next: Arena<PartId, Option<(Ready, Time)>> = left.iter().map(|_| None).collect();
+        loop {
+            for (part, walks) in left.iter().filter(|(_, walks)| !walks.is_empty()) {
+                if next[part].is_none() {
+                    next[part] = self.arrivals(walks[0].0, groups, &replay);
+                }
+            }
+            let begins = |part: PartId| {
+                let (_, first) = next[part]?;
+                Some((self.clocks[part].iter().copied().min()?.max(first), part))
+            };
+            let Some((_, part)) = next.ids().filter_map(begins).min() else { return self.end() };
+            let Some((ready, _)) = next[part].take() else { return self.end() };
+            let (walk, comes) = left[part][0];
             left[part] = &left[part][1..];
             let ends = self.walk(part, (walk, comes), &ready);
             for (&entry, end) in walk.iter().zip(ends) {
                 replay.release(groups.number(entry), end);
             }
         }
-        self.end()
     }
 
-    /// The first walk of those left to a part that can begin before the first ones of other parts, with its part and the times at which its rows
-    /// arrive; `None` if no walk is left.
-    fn next_walk<'w>(
-        &self,
-        left: &Arena<PartId, &[Walk<'w>]>,
-        groups: &Groups,
-        replay: &QueueReplay<Ready>,
-    ) -> Option<(PartId, Walk<'w>, Ready)> {
-        let released = left.iter().filter_map(|(part, walks)| {
-            let &(walk, comes) = walks.first()?;
-            let numbers = || walk.iter().map(|&entry| groups.number(entry));
-            if numbers().any(|number| replay.incoming[number] > 0) {
-                return None;
-            }
-            let ready = numbers().map(|number| replay.ready[number]).fold(Ready::default(), Ready::latest);
-            let free = self.clocks[part].iter().copied().min().unwrap_or_default();
-            Some((free.max(ready.first()), (part, (walk, comes), ready)))
-        });
-        released.min_by_key(|&(begins, _)| begins).map(|(_, next)| next)
+    /// The times at which the rows of a walk arrive, and the time at which those of one of its tiles have; `None` if it waits for an entry that
+    /// has not been replayed.
+    fn arrivals(&self, walk: &[Entry], groups: &Groups, replay: &QueueReplay<Ready>) -> Option<(Ready, Time)> {
+        let numbers = || walk.iter().map(|&entry| groups.number(entry));
+        if numbers().any(|number| replay.incoming[number] > 0) {
+            return None;
+        }
+        let ready = numbers().map(|number| replay.ready[number]).fold(Ready::default(), Ready::latest);
+        let head = walk[0];
+        let items = self.extents.items(head, self.graph.phases[head.phase].space);
+        let of_item = |item| ready.at(Share::of(self.graph, self.order.ranks, head, (item, items)));
+        let first = (0..items).map(of_item).min();
+        Some((ready, first.unwrap_or_else(|| ready.at(Share::ALL))))
     }
 
     /// The time at which the last core is done, and all bytes have passed through HBM and the links.

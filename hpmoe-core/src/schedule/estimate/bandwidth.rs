@@ -7,7 +7,7 @@ const BYTES_OF_SLOT: f64 = 16_384.0;
 
 /// The bytes that pass through a link or a memory in each slot of time.
 ///
-/// What is replayed later may begin earlier, so the bytes of each slot are known, and each user takes what earlier replayed ones leave.
+/// A user that is replayed later may begin earlier, so the bytes of all slots are kept. Each user takes what earlier replayed ones leave.
 pub(super) struct Bandwidth {
     bytes_per_ps: f64,
     /// The bytes in each slot.
@@ -21,7 +21,7 @@ pub(super) struct Bandwidth {
 }
 
 impl Bandwidth {
-    /// A bandwidth of which nothing is taken. Slots take `slot` picoseconds, or longer if they would have room for few bytes.
+    /// An unused bandwidth. Slots take `slot` picoseconds, or longer if they would have room for few bytes.
     pub(super) fn new(gb_per_s: f64, slot: u64) -> Self {
         let slot = slot.max((BYTES_OF_SLOT * 1e3 / gb_per_s) as u64);
         Self { bytes_per_ps: gb_per_s / 1e3, taken: Vec::new(), open: 0, bytes: 0.0, slot }

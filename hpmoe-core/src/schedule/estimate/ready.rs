@@ -27,11 +27,6 @@ impl Ready {
         self.0[share.parts()].iter_mut().for_each(|part| *part = time.max(*part));
     }
 
-    /// The time at which the first rows have arrived.
-    pub(super) fn first(&self) -> Time {
-        self.0.iter().copied().min().unwrap_or_default()
-    }
-
     /// The time at which all rows of a share have arrived.
     pub(super) fn at(&self, share: Share) -> Time {
         self.0[share.parts()].iter().copied().max().unwrap_or_default()
@@ -76,12 +71,6 @@ impl Share {
             (SpaceKind::Arrivals, _) if entry.peer_offset > 0 => share(entry.peer_offset, ranks),
             _ => Self::ALL,
         }
-    }
-
-    /// One of the parts whose times are known.
-    #[cfg(test)]
-    pub(super) const fn sixteenth(place: u64) -> Self {
-        Self { place, of: PARTS }
     }
 
     fn parts(self) -> Range<usize> {

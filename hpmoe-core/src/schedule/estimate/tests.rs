@@ -113,8 +113,14 @@ fn one_by_one(
                     put(run, taken, entry.phase, &work, begun) + signals(run, entry.phase, (rows, of_pair))
                 }
                 _ => {
-                    let (ended, read) = computed(run, (part, entry.phase), &work, free, begun);
-                    taken.through_hbm(read, (free.max(ready.at(share)), ended))
+                    let (ended, [ahead, moved]) = computed(run, (part, entry.phase), &work, free, begun);
+                    let arrived = ready.at(share);
+                    if arrived > free {
+                        taken.through_hbm(ahead, (free, arrived));
+                        taken.through_hbm(moved, (arrived, ended))
+                    } else {
+                        taken.through_hbm(ahead + moved, (free, ended))
+                    }
                 }
             };
             clocks[core] = ended;
@@ -140,7 +146,8 @@ fn put(run: &Run, taken: &mut Taken, phase: PhaseId, work: &Work, begun: Time) -
             taken.through_hbm((bytes + bytes) as f64, (begun, left));
             alone.max(left) + Time::from_ns(fence)
         }
-        _ => alone,
+        Work::Put { bytes, .. } => taken.through_hbm((bytes + bytes) as f64, (begun, alone)),
+        _ => panic!("a put puts"),
     }
 }
 
@@ -161,11 +168,11 @@ fn signals(run: &Run, phase: PhaseId, (rows, of_pair): (u32, u32)) -> Time {
     Time::from_ns(blocks * run.target.sync.signal_ns)
 }
 
-/// The end of a tile that computes, and the bytes that it moves through HBM.
+/// The end of a tile that computes, the bytes that its core reads ahead from HBM, and those that the tile moves.
 ///
 /// The core reads ahead from the pickup of the tile on. Until the previous tile ends, one L1 stage is free; if the tile then waits, both
 /// are.
-fn computed(run: &Run, (part, phase): (PartId, PhaseId), work: &Work, free: Time, begun: Time) -> (Time, f64) {
+fn computed(run: &Run, (part, phase): (PartId, PhaseId), work: &Work, free: Time, begun: Time) -> (Time, [f64; 2]) {
     let ahead = ahead_of(run.checked, run.schedule, phase, work);
     let picked_up = Time::from_ns(run.target.sync.task_pickup_ns);
     let waits = begun > free + run.fixed[phase];
@@ -180,9 +187,9 @@ fn computed(run: &Run, (part, phase): (PartId, PhaseId), work: &Work, free: Time
                 CoreKind::Aiv => 0.0,
             };
             let ended = (begun.0 + shared.time.0).max(begun.0 + memory as u64);
-            (Time(ended), shared.hbm + read * ahead.hbm)
+            (Time(ended), [read * ahead.hbm, shared.hbm])
         }
-        _ => (begun + run.costs.alone(0, &left), 0.0),
+        _ => (begun + run.costs.alone(0, &left), [read * ahead.hbm, 0.0]),
     }
 }
 
@@ -352,7 +359,9 @@ fn in_order(mut run: Run, groups: &Groups) -> Time {
                 .filter(needed)
                 .try_fold(Ready::default(), |ready, other| Some(ready.latest(done[groups.number(*other)]?)));
             let Some(ready) = ready else { continue };
-            let arrived = (0..16).map(|part| ready.at(Share::sixteenth(part))).min().unwrap();
+            let items = run.extents.items(walk[0], graph.phases[walk[0].phase].space);
+            let tiles = (0..items).map(|item| ready.at(Share::of(graph, order.ranks, walk[0], (item, items))));
+            let arrived = tiles.min().unwrap_or(ready.at(Share::ALL));
             let free = *run.clocks[*part].iter().min().unwrap();
             able.push((arrived.max(free), at, ready));
         }

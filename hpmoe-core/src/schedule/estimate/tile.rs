@@ -45,15 +45,15 @@ impl Run<'_> {
     }
 
     fn puts(&self, phase: PhaseId, work: &Work, (rows, of_pair): (u32, u32)) -> Tile {
-        let through = match *work {
-            Work::Put { to, bytes } if to != OWN => Some((to, bytes)),
-            _ => None,
+        let (to, bytes) = match *work {
+            Work::Put { to, bytes } => (to, bytes),
+            _ => (OWN, 0),
         };
         let fenced = !self.schedule.shares_next_fence(self.graph, phase);
         let further =
             self.schedule.signals_after(self.graph, phase).map(|signal| self.further_blocks(signal, rows, of_pair));
         let signals = Time::from_ns(further.sum::<f64>() * self.target.sync.signal_ns);
-        Tile::Puts { alone: self.costs.alone(OWN, work), signals, through, fenced }
+        Tile::Puts { alone: self.costs.alone(OWN, work), signals, to, bytes, fenced }
     }
 
     /// Number of blocks of tokens, without the first one, to which `rows` of the `of_pair` rows of a pair belong; 0 for a signal to one
@@ -84,24 +84,27 @@ impl Run<'_> {
         let kind = self.works[tiles.phase].kind_of(column);
         match all[tiles.place(item, kind)] {
             Tile::Computes { free: spent, .. } if !waits => {
-                self.through_hbm(spent.hbm, (free, Time(begun + spent.time.0)))
+                self.through_hbm(spent.ahead + spent.hbm, (free, Time(begun + spent.time.0)))
             }
             Tile::Computes { work, ahead, .. } => {
                 let spent = self.spent((tiles.part, tiles.phase), (work, ahead), Time(begun - free.0));
+                // The core has what it reads ahead when its rows arrive, so that doesn't delay the tile.
+                self.through_hbm(spent.ahead, (free, begins));
                 self.through_hbm(spent.hbm, (begins, Time(begun + spent.time.0)))
             }
-            Tile::Puts { alone, signals, through, fenced } => {
+            Tile::Puts { alone, signals, to, bytes, fenced } => {
                 let sync = &self.target.sync;
                 let begun = Time(begun) + Time::from_ns(sync.put_start_ns);
-                let arrived = match through {
-                    Some(put) => {
-                        let left = self.links.put(tiles.phase, put, begun);
-                        // A peer puts as many bytes into this rank's memory as this rank reads to put them.
-                        self.through_hbm(2.0 * put.1 as f64, (begun, left));
-                        let fence = if fenced { sync.fence_remote_ns } else { 0.0 };
-                        (begun + alone).max(left) + Time::from_ns(fence)
-                    }
-                    None => begun + alone,
+                // A put reads its bytes and writes as many; if it goes to another rank, a peer writes about as many here. Memories don't slow such
+                // puts down in the simulator.
+                let moved = 2.0 * bytes as f64;
+                let arrived = if to == OWN {
+                    self.through_hbm(moved, (begun, begun + alone))
+                } else {
+                    let left = self.links.put(tiles.phase, (to, bytes), begun);
+                    self.through_hbm(moved, (begun, left));
+                    let fence = if fenced { sync.fence_remote_ns } else { 0.0 };
+                    (begun + alone).max(left) + Time::from_ns(fence)
                 };
                 arrived + signals
             }
@@ -125,13 +128,13 @@ impl Run<'_> {
         let read = room.min(between.0 as f64 / reading.0 as f64);
         let left = work.after(ahead, read);
         let Cost::Shared(shared) = self.costs.cost(OWN, &left) else {
-            return Spent { time: self.costs.alone(OWN, &left), hbm: 0.0 };
+            return Spent { time: self.costs.alone(OWN, &left), hbm: 0.0, ahead: read * ahead.hbm };
         };
-        // Matrix cores have equal shares of HBM.
+        // Matrix cores have equal shares of HBM: without them, those that are replayed first would have most of it.
         let share = match self.order.parts[part].kind {
             CoreKind::Aic => shared.hbm * f64::from(self.target.cores.aic) / self.target.memory.hbm_gb_per_s * 1e3,
             CoreKind::Aiv => 0.0,
         };
-        Spent { time: shared.time.max(Time(share as u64)), hbm: shared.hbm + read * ahead.hbm }
+        Spent { time: shared.time.max(Time(share as u64)), hbm: shared.hbm, ahead: read * ahead.hbm }
     }
 }

@@ -18,16 +18,17 @@ pub(super) struct Tiles {
 pub(super) enum Tile {
     /// A tile that computes: `free` is its cost if its rows have arrived when its core becomes free.
     Computes { work: Work, ahead: Ahead, free: Spent },
-    /// A put: its time without other puts, that of its signals to further blocks, its peer and bytes if it goes to another rank, and whether
-    /// it has a fence of its own.
-    Puts { alone: Time, signals: Time, through: Option<(u32, u64)>, fenced: bool },
+    /// A put: its time without other puts, that of its signals to further blocks, its rank and bytes, and whether it has a fence of its
+    /// own.
+    Puts { alone: Time, signals: Time, to: u32, bytes: u64, fenced: bool },
 }
 
-/// The time of a tile without its fixed costs, and its bytes through HBM.
+/// The time of a tile without its fixed costs, its bytes through HBM, and those that its core reads ahead.
 #[derive(Clone, Copy)]
 pub(super) struct Spent {
     pub(super) time: Time,
     pub(super) hbm: f64,
+    pub(super) ahead: f64,
 }
 
 /// The tiles of an entry. All of its items are whole except the first and the last one.
