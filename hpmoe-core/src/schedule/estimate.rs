@@ -157,20 +157,19 @@ impl<'a> Run<'a> {
         let walks = |part| self.schedule.walks_of_ranges(self.graph, self.order, part).collect();
         let walks: Arena<PartId, Vec<Walk>> = self.order.queues.ids().map(walks).collect();
         let mut left: Arena<PartId, &[Walk]> = walks.iter().map(|(_, walks)| &walks[..]).collect();
-        // For each part, when the rows of its next walk arrive, and those of the walk's first tile; `None` if that is not known yet.
-        let mut next: Arena<PartId, Option<(Ready, Time)>> = left.iter().map(|_| None).collect();
+        // For each part, the time at which its next walk can begin, and those at which the walk's rows arrive; `None` if they are not known yet.
+        let mut next: Arena<PartId, Option<(Time, Ready)>> = left.iter().map(|_| None).collect();
         loop {
             for (part, walks) in left.iter().filter(|(_, walks)| !walks.is_empty()) {
                 if next[part].is_none() {
-                    next[part] = self.arrivals(walks[0].0, groups, &replay);
+                    next[part] = self.begins(part, walks[0].0, groups, &replay);
                 }
             }
-            let begins = |part: PartId| {
-                let (_, first) = next[part]?;
-                Some((self.clocks[part].iter().copied().min()?.max(first), part))
+            let known = next.iter().filter_map(|(part, next)| next.map(|(begins, ready)| (begins, part, ready)));
+            let Some((_, part, ready)) = known.min_by_key(|&(begins, part, _)| (begins, part)) else {
+                return self.end();
             };
-            let Some((_, part)) = next.ids().filter_map(begins).min() else { return self.end() };
-            let Some((ready, _)) = next[part].take() else { return self.end() };
+            next[part] = None;
             let (walk, comes) = left[part][0];
             left[part] = &left[part][1..];
             let ends = self.walk(part, (walk, comes), &ready);
@@ -180,9 +179,15 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// The times at which the rows of a walk arrive, and the time at which those of one of its tiles have; `None` if it waits for an entry that
-    /// has not been replayed.
-    fn arrivals(&self, walk: &[Entry], groups: &Groups, replay: &QueueReplay<Ready>) -> Option<(Ready, Time)> {
+    /// The time at which the next walk of a part can begin, and those at which its rows arrive; `None` if it waits for an entry that has not
+    /// been replayed.
+    fn begins(
+        &self,
+        part: PartId,
+        walk: &[Entry],
+        groups: &Groups,
+        replay: &QueueReplay<Ready>,
+    ) -> Option<(Time, Ready)> {
         let numbers = || walk.iter().map(|&entry| groups.number(entry));
         if numbers().any(|number| replay.incoming[number] > 0) {
             return None;
@@ -191,8 +196,9 @@ impl<'a> Run<'a> {
         let head = walk[0];
         let items = self.extents.items(head, self.graph.phases[head.phase].space);
         let of_item = |item| ready.at(Share::of(self.graph, self.order.ranks, head, (item, items)));
-        let first = (0..items).map(of_item).min();
-        Some((ready, first.unwrap_or_else(|| ready.at(Share::ALL))))
+        let arrived = (0..items).map(of_item).min().unwrap_or_else(|| ready.at(Share::ALL));
+        let free = self.clocks[part].iter().copied().min()?;
+        Some((free.max(arrived), ready))
     }
 
     /// The time at which the last core is done, and all bytes have passed through HBM and the links.
