@@ -1,8 +1,7 @@
 //! The panels that products that are walked together have in common.
 
 use crate::graph::{Access, Phase, TaskGraph};
-use crate::ids::{Arena, Id as _, PhaseId};
-use hpmoe_kernels::op::Device;
+use crate::ids::{Arena, PhaseId};
 
 /// The numbers of phases that are walked together, tile by tile, and of those that read the same panels. A core makes their tiles one after the
 /// other, so a panel that several of them read comes from HBM once.
@@ -51,14 +50,8 @@ pub(super) fn panels(graph: &TaskGraph) -> Arena<PhaseId, [PhaseId; 2]> {
 
 /// The left and the right operands of a phase's products.
 fn operands(graph: &TaskGraph, phase: &Phase) -> [Vec<Access>; 2] {
-    let of_side = |side: usize| {
-        let steps = graph.tasks[phase.task].body.steps.iter();
-        let operands = steps.filter_map(|step| match step.operation.device {
-            Device::Matmul { adds, .. } => Some(step.operands[usize::from(adds) + side].index()),
-            _ => None,
-        });
-        operands.map(|param| phase.accesses[param]).collect()
-    };
+    let factors = || graph.tasks[phase.task].body.factors();
+    let of_side = |side: usize| factors().map(|pair| phase.accesses[pair[side]]).collect();
     [0, 1].map(of_side)
 }
 
@@ -67,7 +60,7 @@ mod tests {
     use super::*;
     use crate::cost::Works;
     use crate::fixture::{Layer, moe_backward, moe_ffn};
-    use crate::ids::TensorId;
+    use crate::ids::{Id as _, TensorId};
     use hpmoe_kernels::op::TaskKind;
 
     fn shared(same: u32, different: u32) -> Shared {

@@ -1,9 +1,9 @@
 //! Tasks: a signature and a straight-line body, with every constant resolved.
 
-use crate::ids::{Arena, ValueId};
+use crate::ids::{Arena, Id as _, ValueId};
 use crate::memory::OnChipMemory;
 use crate::units::Bytes;
-use hpmoe_kernels::op::{ElementType, Operation, Shape, TaskKind};
+use hpmoe_kernels::op::{Device, ElementType, Operation, Shape, TaskKind};
 use proc_macro2::Span;
 
 /// A tile parameter of a task.
@@ -49,6 +49,16 @@ pub struct Step {
 pub struct Body {
     /// The operations in program order, loops over constants unrolled.
     pub steps: Vec<Step>,
+}
+
+impl Body {
+    /// The parameters that the body multiplies: the left and the right one of each product, in program order.
+    pub fn factors(&self) -> impl Iterator<Item = [usize; 2]> {
+        self.steps.iter().filter_map(|step| match step.operation.device {
+            Device::Matmul { adds, .. } => Some([0, 1].map(|side| step.operands[usize::from(adds) + side].index())),
+            _ => None,
+        })
+    }
 }
 
 /// A hand-written C++ function for a task, and its declared properties.

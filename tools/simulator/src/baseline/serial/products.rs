@@ -6,7 +6,6 @@ use crate::baseline::{OperatorProduct, ProductExtent};
 use hpmoe_core::cost::Works;
 use hpmoe_core::graph::{Access, Phase, RowKind, Rows, TaskGraph};
 use hpmoe_core::ids::TensorId;
-use hpmoe_kernels::op::Device;
 use std::ops::Range;
 
 /// The product of a phase, with the operands that it reads.
@@ -100,16 +99,11 @@ fn added(one: ProductExtent, two: ProductExtent) -> Option<ProductExtent> {
 
 /// The left operands and the right operands of a matrix task, one per term.
 fn operands(graph: &TaskGraph, phase: &Phase) -> (Vec<Operand>, Vec<Operand>) {
-    let steps = graph.tasks[phase.task].body.steps.iter();
-    let terms = steps.filter_map(|step| match step.operation.device {
-        Device::Matmul { adds, .. } => Some([0, 1].map(|side| step.operands[usize::from(adds) + side].0 as usize)),
-        _ => None,
-    });
     let operand = |param: usize| {
         let access = &phase.accesses[param];
         Operand { tensor: access.tensor, rows: matrix_rows(phase, access), columns: columns(graph, phase, access) }
     };
-    terms.map(|[left, right]| (operand(left), operand(right))).unzip()
+    graph.tasks[phase.task].body.factors().map(|[left, right]| (operand(left), operand(right))).unzip()
 }
 
 /// Whether a phase on received rows has one product per expert: it accesses experts' matrices, or all rows of an expert.
