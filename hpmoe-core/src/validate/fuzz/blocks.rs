@@ -62,10 +62,11 @@ impl Numbers {
         let work = || {
             let mut subjects = Vec::new();
             while let Some(block) = left.get(next.fetch_add(1, Ordering::Relaxed)) {
-                if subjects.is_empty() {
-                    subjects = self::subjects();
+                let number = block.start / BLOCK;
+                match subjects.is_empty() {
+                    true => subjects = self::subjects(number),
+                    false => subjects.iter_mut().for_each(|subject| subject.renew(number)),
                 }
-                subjects.iter_mut().for_each(|subject| subject.renew(block.start / BLOCK));
                 let mut found = Found::default();
                 for number in block.clone() {
                     let outcome = catch_unwind(AssertUnwindSafe(|| each(&subjects, number)))

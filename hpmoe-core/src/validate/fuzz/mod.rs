@@ -120,7 +120,7 @@ fn schedules_of_all_choices_are_accepted() {
     let by_chance = Numbers::new("HPMOE_CHOICES", usual);
     let sharing = if by_chance.count() > usual { 1 } else { SHARING };
     let mut random = Random(12 + by_chance.from());
-    for (number, subject) in subjects().into_iter().enumerate() {
+    for (number, subject) in subjects(0).into_iter().enumerate() {
         let values = CHOICES.iter().flat_map(|choice| choice.tried.iter().map(move |value| (choice.key, *value)));
         let own = values.skip(number % sharing).step_by(sharing);
         let single = own.map(|(key, value)| {
@@ -152,7 +152,7 @@ fn schedules_of_all_choices_are_accepted() {
 /// Every schedule that the judge accepts runs. A schedule that must fail does so for every number of ranks.
 #[test]
 fn the_judge_sees_what_is_missing() {
-    for subject in subjects() {
+    for subject in subjects(0) {
         let whole = &subject.wholes[0];
         assert!(subject.judge.ranks() > 1, "{}", subject.name);
         let mut silent = whole.clone();

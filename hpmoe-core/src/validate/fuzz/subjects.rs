@@ -16,21 +16,21 @@ pub(super) struct Subject {
     pub(super) judge: Judge,
 }
 
-/// All kernels of the examples and all small kernels, with few experts. The order of analysis is the same for every
-/// schedule.
-pub(super) fn subjects() -> Vec<Subject> {
+/// All kernels of the examples and all small kernels, with few experts, and with the schedules and routings of a block. The order of analysis
+/// is the same for every schedule.
+pub(super) fn subjects(block: u64) -> Vec<Subject> {
     let subject = |(name, checked): (String, CheckedGraph)| {
         let mut violations = Vec::new();
         derive(&checked, &mut violations);
         assert_eq!(violations, [], "{name}");
-        let (wholes, judge) = right(&name, &checked, 0);
+        let (wholes, judge) = right(&name, &checked, block);
         Subject { name, checked, wholes, judge }
     };
     kernels_with(&SMALL_GROUPS).into_iter().map(subject).collect()
 }
 
 impl Subject {
-    /// Makes the valid schedules and the routings of a block.
+    /// Makes the valid schedules and the routings of another block.
     pub(super) fn renew(&mut self, block: u64) {
         (self.wholes, self.judge) = right(&self.name, &self.checked, block);
     }
