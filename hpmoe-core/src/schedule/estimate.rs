@@ -15,9 +15,9 @@ use super::precedence::Precedence;
 use super::ranks::MAX_RANKS;
 use super::timeline::{QueueReplay, Released};
 use super::{Choices, Comes, Deal, Entry, Order, Schedule, Swizzle};
-use crate::analyze::CheckedGraph;
+use crate::analyze::{CheckedGraph, Index, Wait};
 use crate::cost::{CostModel, Joined, Works};
-use crate::graph::TaskGraph;
+use crate::graph::{Height, TaskGraph};
 use crate::ids::{Arena, PartId, PhaseId};
 use crate::target::Target;
 use crate::time::Time;
@@ -109,6 +109,21 @@ struct Run<'a> {
     visible: Time,
 }
 
+/// The expected number of counters that a whole tile of a phase reads for a wait. A tile that waits for the once-sent rows of its tokens reads
+/// one counter for each row, except after a row whose token was sent in the same row tile. These are mostly rows of tokens that were sent for
+/// the tile's own expert.
+fn counters(graph: &TaskGraph, ranks: u32, phase: PhaseId, wait: &Wait) -> f64 {
+    let Index::OnceTiles = wait.index else { return 1.0 };
+    let (sizes, ranks) = (&graph.sizes, ranks as usize);
+    let of_expert = sizes.chunk_tokens() * sizes.top_k * ranks / sizes.used_experts(ranks);
+    let rows = match graph.spaces[graph.phases[phase].space].height {
+        Height::Rows(height) => of_expert.min(height as usize),
+        Height::WholeExpert => of_expert,
+    };
+    let own = sizes.rows_once(ranks) as f64 / (sizes.tokens * sizes.top_k) as f64;
+    1.0 + rows.saturating_sub(1) as f64 * (1.0 - own * own)
+}
+
 impl<'a> Run<'a> {
     fn new(
         checked: &'a CheckedGraph,
@@ -125,8 +140,10 @@ impl<'a> Run<'a> {
             before.map(|&(space, columns)| extents.all_items(space) * u64::from(columns)).sum()
         };
         let fixed = |phase: PhaseId| {
-            let further = |count: usize| count.saturating_sub(1) as f64;
-            let (waits, signals) = (schedule.phases[phase].waits.len(), schedule.signals_after(graph, phase).count());
+            let further = |count: f64| (count - 1.0).max(0.0);
+            let waits = schedule.phases[phase].waits.iter();
+            let waits = waits.map(|wait| counters(graph, order.ranks, phase, wait)).sum();
+            let signals = schedule.signals_after(graph, phase).count() as f64;
             let of_task = sync.task_pickup_ns + sync.tile_overhead_ns;
             Time::from_ns(of_task + further(waits) * sync.wait_ns + further(signals) * sync.signal_ns)
         };

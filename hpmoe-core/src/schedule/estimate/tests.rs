@@ -29,6 +29,24 @@ fn a_tile_takes_longer_for_each_further_wait_and_signal() {
     assert_eq!(fixed(1, 3) - fixed(1, 1), 2 * ps(target.sync.signal_ns));
 }
 
+#[test]
+fn a_tile_reads_the_counters_of_its_tokens() {
+    let (checked, target) = (once(&Layer::DEEPSEEK), Target::ascend_a3());
+    let schedule = with_orders(&checked, &target, &Choices::default(), std::iter::once(1));
+    let graph = checked.graph();
+    let all = schedule.phases.iter().flat_map(|(id, phase)| phase.waits.iter().map(move |wait| (id, wait)));
+    let (of_tokens, others): (Vec<_>, Vec<_>) = all.partition(|(_, wait)| wait.index == Index::OnceTiles);
+    assert!(others.iter().all(|&(id, wait)| counters(graph, 1, id, wait) == 1.0));
+    let [(id, wait)] = of_tokens[..] else { panic!("one phase reads once-sent rows: {of_tokens:?}") };
+    let Height::Rows(height) = graph.spaces[graph.phases[id].space].height else { panic!("it has row tiles") };
+    // On one rank, one of the 8 rows of a token is the one that is sent. On 64 ranks, each with one expert, all are.
+    let further = |ranks| counters(graph, ranks, id, wait) - 1.0;
+    let wanted = f64::from(height - 1) * (1.0 - 1.0 / 64.0);
+    assert!((further(1) - wanted).abs() < 1e-9, "{} instead of {wanted}", further(1));
+    assert!(further(64).abs() < 1e-9, "{}", further(64));
+    assert!(further(1) > further(8) && further(8) > further(32));
+}
+
 /// A part's queue as cores walk it: entries that are walked together, and the reason for the visit.
 type Walks<'a> = Vec<(&'a [Entry], Comes)>;
 
