@@ -17,7 +17,7 @@ use super::timeline::{QueueReplay, Released};
 use super::{Choices, Comes, Deal, Entry, Order, Schedule, Swizzle};
 use crate::analyze::{CheckedGraph, Index, Wait};
 use crate::cost::{CostModel, Joined, Works};
-use crate::graph::{Height, TaskGraph};
+use crate::graph::TaskGraph;
 use crate::ids::{Arena, PartId, PhaseId};
 use crate::target::Target;
 use crate::time::Time;
@@ -116,10 +116,7 @@ fn counters(graph: &TaskGraph, ranks: u32, phase: PhaseId, wait: &Wait) -> f64 {
     let Index::OnceTiles = wait.index else { return 1.0 };
     let (sizes, ranks) = (&graph.sizes, ranks as usize);
     let of_expert = sizes.chunk_tokens() * sizes.top_k * ranks / sizes.used_experts(ranks);
-    let rows = match graph.spaces[graph.phases[phase].space].height {
-        Height::Rows(height) => of_expert.min(height as usize),
-        Height::WholeExpert => of_expert,
-    };
+    let rows = of_expert.min(graph.spaces[graph.phases[phase].space].height.number() as usize);
     let own = sizes.rows_once(ranks) as f64 / (sizes.tokens * sizes.top_k) as f64;
     1.0 + rows.saturating_sub(1) as f64 * (1.0 - own * own)
 }

@@ -38,7 +38,7 @@ fn a_tile_reads_the_counters_of_its_tokens() {
     let (of_tokens, others): (Vec<_>, Vec<_>) = all.partition(|(_, wait)| wait.index == Index::OnceTiles);
     assert!(others.iter().all(|&(id, wait)| counters(graph, 1, id, wait) == 1.0));
     let [(id, wait)] = of_tokens[..] else { panic!("one phase reads once-sent rows: {of_tokens:?}") };
-    let Height::Rows(height) = graph.spaces[graph.phases[id].space].height else { panic!("it has row tiles") };
+    let height = graph.spaces[graph.phases[id].space].height.number();
     // On one rank, one of the 8 rows of a token is the one that is sent. On 64 ranks, each with one expert, all are.
     let further = |ranks| counters(graph, ranks, id, wait) - 1.0;
     let wanted = f64::from(height - 1) * (1.0 - 1.0 / 64.0);
