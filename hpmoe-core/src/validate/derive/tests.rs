@@ -13,7 +13,7 @@ use crate::validate::programs::program;
 use crate::validate::validate;
 use std::fmt::Write as _;
 
-/// The waits of a schedule don't depend on the number of cores, and a schedule for few cores is made in half the time.
+/// Cores on which a missing wait is missed as well as on all cores of a machine, for which a schedule takes twice as long to make.
 const FEW_CORES: Cores = Cores { aic: 3, aiv: 8 };
 
 fn derived(checked: &CheckedGraph) -> Vec<Violation> {

@@ -62,10 +62,11 @@ impl Numbers {
         let work = || {
             let mut subjects = Vec::new();
             while let Some(block) = left.get(next.fetch_add(1, Ordering::Relaxed)) {
-                let number = block.start / BLOCK;
-                match subjects.is_empty() {
-                    true => subjects = self::subjects(number),
-                    false => subjects.iter_mut().for_each(|subject| subject.renew(number)),
+                let number_of_block = block.start / BLOCK;
+                if subjects.is_empty() {
+                    subjects = self::subjects(number_of_block);
+                } else {
+                    subjects.iter_mut().for_each(|subject| subject.renew(number_of_block));
                 }
                 let mut found = Found::default();
                 for number in block.clone() {
