@@ -5,7 +5,7 @@ use crate::constant::Overrides;
 use crate::finding::{Diagnostic, Errors};
 use crate::fingerprint::{Fingerprint, of_module};
 use crate::lower::{chunks_to_choose, lower};
-use crate::syntax::{Constants, Kernel, columns, moves, names_of, parse, with_library};
+use crate::syntax::{Constants, Kernel, LoopSizes, columns, moves, names_of, parse, with_library};
 use hpmoe_expansion::nesting;
 use proc_macro2::TokenStream;
 use std::collections::HashSet;
@@ -81,8 +81,17 @@ impl ReadModule {
     /// can't be computed.
     #[must_use]
     pub fn constant(&self, name: &str, overrides: &Overrides) -> Option<usize> {
+        self.computed(overrides, &mut Errors::default()).get(name)
+    }
+
+    /// The sizes in the heads of all loops, with the constants that a build sets; `None` if one of them can't be computed.
+    pub(crate) fn loop_sizes(&self, overrides: &Overrides) -> Option<LoopSizes> {
+        LoopSizes::of(&self.kernel.flows, &self.computed(overrides, &mut Errors::default()))
+    }
+
+    fn computed(&self, overrides: &Overrides, errors: &mut Errors) -> Constants {
         let declared: Vec<&ItemConst> = self.constants.iter().collect();
-        Constants::compute(&declared, overrides, &mut Errors::default()).get(name)
+        Constants::compute(&declared, overrides, errors)
     }
 
     /// Computes the constants, with the values that a build sets, and checks the taskflows with them, in order of
@@ -102,8 +111,7 @@ impl ReadModule {
 
     fn check_some(&mut self, flows: Range<usize>, overrides: &Overrides) -> Result<Vec<CheckedGraph>, Vec<Diagnostic>> {
         let errors = &mut self.faults.clone();
-        let declared: Vec<&ItemConst> = self.constants.iter().collect();
-        self.kernel.constants = Constants::compute(&declared, overrides, errors);
+        self.kernel.constants = self.computed(overrides, errors);
         errors.checkpoint()?;
         let kernel = &self.kernel;
         chunks_to_choose(kernel, errors);

@@ -101,6 +101,8 @@ const USUAL: [(&str, Ladder); 7] = [
 pub(super) struct OpenSize {
     pub(super) name: String,
     pub(super) ladder: Ladder,
+    /// The least value with the same tiles as all larger ones; `usize::MAX` if there is none.
+    pub(super) enough: usize,
 }
 
 impl OpenSize {
@@ -108,13 +110,16 @@ impl OpenSize {
     pub(super) fn of(open: &[String]) -> Vec<Self> {
         let usual = USUAL.iter().filter(|(name, _)| open.iter().any(|open| open == name));
         let others = open.iter().filter(|open| USUAL.iter().all(|(name, _)| open != name));
-        let usual = usual.map(|&(name, ladder)| Self { name: name.to_owned(), ladder });
-        usual.chain(others.map(|name| Self { name: name.clone(), ladder: OTHERS })).collect()
+        let new = |name: &str, ladder| Self { name: name.to_owned(), ladder, enough: usize::MAX };
+        usual.map(|&(name, ladder)| new(name, ladder)).chain(others.map(|name| new(name, OTHERS))).collect()
     }
 
-    /// Whether the size has one of the usual names.
-    pub(super) fn is_usual(name: &str) -> bool {
-        USUAL.iter().any(|(usual, _)| *usual == name)
+    /// The indices of the values to try if the current value has index `from`: those that [`Ladder::tried`] gives, but none with the same
+    /// tiles as the current value or as a smaller one.
+    pub(super) fn tried(&self, from: usize) -> impl Iterator<Item = usize> {
+        let (values, enough) = (self.ladder.values, self.enough);
+        let most = values.iter().position(|value| *value >= enough).unwrap_or(values.len());
+        self.ladder.tried(from).filter(move |place| *place < most || *place == most && from < most)
     }
 }
 
@@ -139,5 +144,17 @@ mod tests {
         assert_eq!(tried(PUTS, 4), [64, 16, 128, 8]);
         assert_eq!(tried(PUTS, 2), [16, 32]);
         assert_eq!(tried(PRODUCT_ROWS, 2), [128]);
+    }
+
+    #[test]
+    fn values_with_the_same_tiles_as_a_smaller_one_are_not_tried() {
+        let tried = |enough: usize, from: usize| {
+            let size = OpenSize { name: "TILE_N".to_owned(), ladder: PRODUCT_COLUMNS, enough };
+            size.tried(from).map(|place| PRODUCT_COLUMNS.values[place]).collect::<Vec<_>>()
+        };
+        assert_eq!([tried(usize::MAX, 1), tried(256, 1), tried(80, 1)], [vec![128, 256], vec![128, 256], vec![128]]);
+        // 256 and 128 columns make the same tiles of 80 columns.
+        assert_eq!([tried(256, 3), tried(80, 3), tried(80, 2)], [vec![128, 64], vec![64], vec![64]]);
+        assert_eq!(tried(16, 2), [0usize; 0]);
     }
 }

@@ -6,7 +6,7 @@ use crate::time::Time;
 ///
 /// Sizes should suit any routing. If all cores have the same number of tiles for one routing, some core has one more for another, and larger
 /// tiles then cost more time. So uneven tokens count as much as even ones.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, PartialEq)]
 pub(super) struct Latency {
     pub(super) even: f64,
     /// The geometric means of the latencies with even and with uneven tokens.

@@ -1,7 +1,7 @@
 //! The search for the sizes with the least estimated latency.
 
 use super::expected::Expected;
-use super::fit::fitted;
+use super::fit::{fitted, least_of_columns};
 use super::ladders::{BYTES_OF_PUTS, FEW_ROWS, MANY_PUTS, NARROW, OpenSize, ROWS_BESIDE_GRADIENTS, ROWS_OF_PUTS};
 use super::latency::Latency;
 use crate::analyze::CheckedGraph;
@@ -97,9 +97,9 @@ impl<'a> Search<'a> {
         self.module.check(&self.settings(places)).unwrap_or_default()
     }
 
-    /// Selects the ladders that suit the kernel: puts that are no larger than an expert's rows need, large puts only if there are many, and
-    /// taller tiles if it makes gradients. Puts may be larger than a rank's rows for an expert, because they are cut at numbers of the expert's
-    /// rows: three rows of a rank are two puts if the boundary of a put lies between them.
+    /// Selects the values that suit the kernel: tiles that are no wider than tensors, puts that are no larger than an expert's rows need, large
+    /// puts only if there are many, and taller tiles if it makes gradients. Puts may be larger than a rank's rows for an expert, because they
+    /// are cut at numbers of the expert's rows: three rows of a rank are two puts if the boundary of a put lies between them.
     pub(super) fn suit(&mut self, flows: &[CheckedGraph]) {
         // The rows of an expert that all ranks send together, and the rows that one of them sends.
         let ranks = self.most_ranks(flows) as usize;
@@ -111,7 +111,10 @@ impl<'a> Search<'a> {
         let of_rank = of_expert / ranks;
         let row_bytes = flows.iter().map(|flow| bytes_of_put_rows(flow.graph())).max().unwrap_or_default();
         let gradients = flows.iter().any(|flow| flow.graph().needs_whole_experts());
-        for OpenSize { name, ladder } in &mut self.open {
+        let last: Vec<usize> = self.open.iter().map(|size| size.ladder.values.len() - 1).collect();
+        let (largest, settings) = (self.sizes(&last), self.settings(&last));
+        for OpenSize { name, ladder, enough } in &mut self.open {
+            *enough = least_of_columns(&self.module, &settings, name, largest[name]).unwrap_or(usize::MAX);
             match name.as_str() {
                 "PUT" => {
                     let large = |put: usize| put > ROWS_OF_PUTS && put.min(of_rank) * row_bytes > BYTES_OF_PUTS;
@@ -186,7 +189,7 @@ impl<'a> Search<'a> {
             next[size] = place;
             next
         };
-        let tried = |size: usize| self.open[size].ladder.tried(places[size]);
+        let tried = |size: usize| self.open[size].tried(places[size]);
         let mut moves: Vec<_> = tried(size).map(|place| with(size, place, places)).collect();
         if let Some(columns) = self.place_of("GRAD_N").filter(|_| self.open[size].name == "GRAD_M") {
             let both = moves.iter().flat_map(|next| tried(columns).map(|place| with(columns, place, next)));
@@ -227,7 +230,7 @@ impl<'a> Search<'a> {
 
     /// The estimated latency of all taskflows of the kernel together; `None` if it can't have these sizes, or takes as long as `below`
     /// microseconds or longer with even tokens.
-    fn time(&mut self, places: &[usize], below: Option<f64>) -> Result<Option<Latency>, String> {
+    pub(super) fn time(&mut self, places: &[usize], below: Option<f64>) -> Result<Option<Latency>, String> {
         let mut sum = Latency::default();
         for flow in 0..self.of_flows.len() {
             match self.time_of_flow(flow, places, below.map(|below| below - sum.even))? {

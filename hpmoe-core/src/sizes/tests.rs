@@ -263,6 +263,34 @@ fn sizes_are_no_larger_than_what_they_divide() {
     assert!(narrow["TILE_N"] >= 128 && narrow["COLUMNS"] >= 512, "{narrow:?}");
 }
 
+/// The search doesn't try a size that is larger than every tensor it divides, because it takes the same time as a smaller one.
+#[test]
+fn sizes_that_exceed_all_tensors_take_the_same_time() {
+    let module = kernel(include_str!("../../../examples/moe_backward.rs"));
+    let set = parse_settings("HIDDEN=80,INTER=48,TILE_M=64,PUT=8,BLOCK=8").unwrap();
+    let open = ["TILE_N", "GRAD_M", "GRAD_N", "COLUMNS"].map(str::to_owned);
+    let target = Target::ascend_a3();
+    let mut search = Search::new(&module, &set, &target, Expected::default(), OpenSize::of(&open));
+    search.suit(&[]);
+    assert!(search.open.iter().all(|size| size.enough == 80));
+    let enough: Vec<usize> = search
+        .open
+        .iter()
+        .map(|size| size.ladder.values.iter().position(|&value| value >= 80))
+        .collect::<Option<_>>()
+        .unwrap();
+    let time = search.time(&enough, None).unwrap().unwrap();
+    for size in 0..open.len() {
+        let narrower = search.open[size].tried(enough[size]).map(|place| (place, false));
+        let wider = (enough[size] + 1..search.open[size].ladder.values.len()).map(|place| (place, true));
+        for (place, same) in narrower.chain(wider).collect::<Vec<_>>() {
+            let mut other = enough.clone();
+            other[size] = place;
+            assert_eq!(search.time(&other, None).unwrap() == Some(time), same, "{:?}", search.sizes(&other));
+        }
+    }
+}
+
 /// A size with a name of the kernel's own is reduced to the columns that it divides. If it also divides rows, it isn't.
 #[test]
 fn sizes_with_names_of_the_kernel_s_own_are_chosen() {

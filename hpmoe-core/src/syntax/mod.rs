@@ -2,6 +2,7 @@
 
 mod ast;
 mod constants;
+mod loop_sizes;
 mod names;
 mod parse;
 
@@ -16,5 +17,6 @@ pub use constants::{
     Constants, declared_constants, independent_tile_sizes, leaving_open, open_constants, refuse_unknown_overrides,
     settable,
 };
+pub(crate) use loop_sizes::LoopSizes;
 pub(crate) use names::names_of;
 pub(crate) use parse::{columns, library_functions, moves, parse, with_library};
