@@ -25,8 +25,9 @@ FORWARD = "examples/moe_ffn.rs"
 BACKWARD = "examples/moe_backward.rs"
 INT8 = "examples/moe_w8a8.rs"
 INT4 = "examples/moe_w4a8.rs"
-# Of its own: columns of a group, rows of weights that are unpacked at a time.
-INT4_SIZES = ",GROUP=128,TILE_UNPACK=32"
+# Of their own: rows of a tile of the activation; columns of a group, and rows of weights that are unpacked at a time.
+INT8_SIZES = ",TILE_ROWS=32"
+INT4_SIZES = ",GROUP=128,TILE_ROWS=32,TILE_UNPACK=32"
 TILES = "TILE_M=128,TILE_N=256,PUT=8,BLOCK=16,COLUMNS=1024"
 # Tiles of the backward pass are taller than L0C holds at a time: their panels of 128 rows pay for one tile.
 BACKWARD_TILES = "TILE_M=256,TILE_N=256,PUT=16,BLOCK=16,COLUMNS=1024,GRAD_M=512,GRAD_N=256"
@@ -258,7 +259,7 @@ def tables():
         cases = CASES if tokens > 512 else FEW_TOKENS
         layers.append(layer(f"Qwen3-235B, EP8, {tokens:,} tokens, forward", f"{QWEN},TOKENS={tokens}", 8, cases=cases)[1])
     comparisons = "\n".join(CLOSE) if CLOSE else "None in the tables above."
-    return {"calibration": calibration(), "layers": "\n".join(layers), "close": comparisons + "\n", "choices": choices(), "int8": narrow("int8", INT8),
+    return {"calibration": calibration(), "layers": "\n".join(layers), "close": comparisons + "\n", "choices": choices(), "int8": narrow("int8", INT8, INT8_SIZES),
             "int4": narrow("int4", INT4, INT4_SIZES),
             "scheduling": scheduling()}
 

@@ -27,6 +27,8 @@ pub mod moe_w8a8 {
 
     /// Rows per tile of a projection. The build chooses tile sizes that a kernel leaves open.
     pub const TILE_M: usize = _;
+    /// Rows per tile of the activation.
+    pub const TILE_ROWS: usize = _;
     /// Columns per tile of a projection.
     pub const TILE_N: usize = _;
     /// Maximum number of rows per put.
@@ -82,13 +84,13 @@ pub mod moe_w8a8 {
     /// The gated activation `silu(gate) · up` of whole rows, rounded to i8 with a scale for each row.
     #[aiv_task]
     pub fn swiglu(
-        gate: &Tile<i32, TILE_M, INTER>,
-        up: &Tile<i32, TILE_M, INTER>,
-        row_scale: &Tile<f32, TILE_M, 1>,
+        gate: &Tile<i32, TILE_ROWS, INTER>,
+        up: &Tile<i32, TILE_ROWS, INTER>,
+        row_scale: &Tile<f32, TILE_ROWS, 1>,
         gate_scale: &Tile<f32, 1, INTER>,
         up_scale: &Tile<f32, 1, INTER>,
-        rounded: &mut Tile<i8, TILE_M, INTER>,
-        scales: &mut Tile<f32, TILE_M, 1>,
+        rounded: &mut Tile<i8, TILE_ROWS, INTER>,
+        scales: &mut Tile<f32, TILE_ROWS, 1>,
     ) {
         let row_scale = row_scale.load();
         let gate = gate.load() * gate_scale.load() * &row_scale;
@@ -156,6 +158,8 @@ pub mod moe_w8a8 {
                         project(&recv[r].group(e, m), &gate[r].expert(e).tile(n), &mut g[r].group(e, m).cols(n));
                         project(&recv[r].group(e, m), &up[r].expert(e).tile(n), &mut u[r].group(e, m).cols(n));
                     }
+                }
+                for m in route.row_tiles::<TILE_ROWS>(e) {
                     swiglu(
                         &g[r].group(e, m),
                         &u[r].group(e, m),
@@ -165,6 +169,8 @@ pub mod moe_w8a8 {
                         &mut h[r].group(e, m),
                         &mut h_scale[r].group(e, m),
                     );
+                }
+                for m in route.row_tiles::<TILE_M>(e) {
                     for n in 0..HIDDEN.div_ceil(TILE_N) {
                         project(&h[r].group(e, m), &down[r].expert(e).tile(n), &mut sums[r].group(e, m).cols(n));
                     }

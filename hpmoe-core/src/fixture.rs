@@ -43,9 +43,10 @@ pub struct Layer {
 }
 
 /// Tile sizes that are so small that each task of the examples' layers has several tiles.
-pub const SMALL_TILES: [(&str, usize); 9] = [
+pub const SMALL_TILES: [(&str, usize); 10] = [
     ("TILE_M", 16),
     ("TILE_N", 16),
+    ("TILE_ROWS", 8),
     ("TILE_COPY", 16),
     ("TILE_UNPACK", 16),
     ("GRAD_M", 32),
