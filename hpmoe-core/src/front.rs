@@ -84,7 +84,7 @@ impl ReadModule {
         self.computed(overrides, &mut Errors::default()).get(name)
     }
 
-    /// The sizes in the heads of all loops, with the constants that a build sets; `None` if one of them can't be computed.
+    /// The sizes in the heads of all loops, with the constants that a build sets; `None` if a size can't be computed.
     pub(crate) fn loop_sizes(&self, overrides: &Overrides) -> Option<LoopSizes> {
         LoopSizes::of(&self.kernel.flows, &self.computed(overrides, &mut Errors::default()))
     }

@@ -36,12 +36,15 @@ impl Ladder {
     }
 
     /// The indices of the values to try if the current value has index `from`: nearer values first, larger ones before smaller ones. If
-    /// a nearer value is chosen, a farther one must save enough compared with it.
-    pub(super) fn tried(&self, from: usize) -> impl Iterator<Item = usize> {
+    /// a nearer value is chosen, a farther one must save enough compared with it. Values from `enough` on make the same tiles, so at most
+    /// the first of them is tried.
+    pub(super) fn tried(&self, from: usize, enough: usize) -> impl Iterator<Item = usize> {
         let far = self.far.min(self.values.len());
         let around = (1..=far).flat_map(move |steps| [Some(from + steps), from.checked_sub(steps)]);
         let (least, end) = (self.least, self.values.len());
-        around.flatten().filter(move |place| (least..end).contains(place))
+        let most = self.values.iter().position(|value| *value >= enough).unwrap_or(end);
+        let differs = move |place: &usize| *place < most || *place == most && from < most;
+        around.flatten().filter(move |place| (least..end).contains(place) && differs(place))
     }
 }
 
@@ -101,8 +104,6 @@ const USUAL: [(&str, Ladder); 7] = [
 pub(super) struct OpenSize {
     pub(super) name: String,
     pub(super) ladder: Ladder,
-    /// The least value with the same tiles as all larger ones; `usize::MAX` if there is none.
-    pub(super) enough: usize,
 }
 
 impl OpenSize {
@@ -110,16 +111,8 @@ impl OpenSize {
     pub(super) fn of(open: &[String]) -> Vec<Self> {
         let usual = USUAL.iter().filter(|(name, _)| open.iter().any(|open| open == name));
         let others = open.iter().filter(|open| USUAL.iter().all(|(name, _)| open != name));
-        let new = |name: &str, ladder| Self { name: name.to_owned(), ladder, enough: usize::MAX };
+        let new = |name: &str, ladder| Self { name: name.to_owned(), ladder };
         usual.map(|&(name, ladder)| new(name, ladder)).chain(others.map(|name| new(name, OTHERS))).collect()
-    }
-
-    /// The indices of the values to try if the current value has index `from`: those that [`Ladder::tried`] gives, but none with the same
-    /// tiles as the current value or as a smaller one.
-    pub(super) fn tried(&self, from: usize) -> impl Iterator<Item = usize> {
-        let (values, enough) = (self.ladder.values, self.enough);
-        let most = values.iter().position(|value| *value >= enough).unwrap_or(values.len());
-        self.ladder.tried(from).filter(move |place| *place < most || *place == most && from < most)
     }
 }
 
@@ -136,8 +129,9 @@ mod tests {
 
     #[test]
     fn nearer_values_are_tried_first_and_larger_ones_before_smaller_ones() {
-        let tried =
-            |ladder: Ladder, from: usize| ladder.tried(from).map(|place| ladder.values[place]).collect::<Vec<_>>();
+        let tried = |ladder: Ladder, from: usize| {
+            ladder.tried(from, usize::MAX).map(|place| ladder.values[place]).collect::<Vec<_>>()
+        };
         assert_eq!(tried(PRODUCT_COLUMNS, 3), [128, 64]);
         assert_eq!(tried(GRADIENTS, 3), [512, 128]);
         // No more than two steps away, and none below the least.
@@ -149,8 +143,7 @@ mod tests {
     #[test]
     fn values_with_the_same_tiles_as_a_smaller_one_are_not_tried() {
         let tried = |enough: usize, from: usize| {
-            let size = OpenSize { name: "TILE_N".to_owned(), ladder: PRODUCT_COLUMNS, enough };
-            size.tried(from).map(|place| PRODUCT_COLUMNS.values[place]).collect::<Vec<_>>()
+            PRODUCT_COLUMNS.tried(from, enough).map(|place| PRODUCT_COLUMNS.values[place]).collect::<Vec<_>>()
         };
         assert_eq!([tried(usize::MAX, 1), tried(256, 1), tried(80, 1)], [vec![128, 256], vec![128, 256], vec![128]]);
         // 256 and 128 columns make the same tiles of 80 columns.

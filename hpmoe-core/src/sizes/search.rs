@@ -97,9 +97,9 @@ impl<'a> Search<'a> {
         self.module.check(&self.settings(places)).unwrap_or_default()
     }
 
-    /// Selects the values that suit the kernel: tiles that are no wider than tensors, puts that are no larger than an expert's rows need, large
-    /// puts only if there are many, and taller tiles if it makes gradients. Puts may be larger than a rank's rows for an expert, because they
-    /// are cut at numbers of the expert's rows: three rows of a rank are two puts if the boundary of a put lies between them.
+    /// Selects the ladders that suit the kernel: puts that are no larger than an expert's rows need, large puts only if there are many, and
+    /// taller tiles if it makes gradients. Puts may be larger than a rank's rows for an expert, because they are cut at numbers of the expert's
+    /// rows: three rows of a rank are two puts if the boundary of a put lies between them.
     pub(super) fn suit(&mut self, flows: &[CheckedGraph]) {
         // The rows of an expert that all ranks send together, and the rows that one of them sends.
         let ranks = self.most_ranks(flows) as usize;
@@ -111,10 +111,7 @@ impl<'a> Search<'a> {
         let of_rank = of_expert / ranks;
         let row_bytes = flows.iter().map(|flow| bytes_of_put_rows(flow.graph())).max().unwrap_or_default();
         let gradients = flows.iter().any(|flow| flow.graph().needs_whole_experts());
-        let last: Vec<usize> = self.open.iter().map(|size| size.ladder.values.len() - 1).collect();
-        let (largest, settings) = (self.sizes(&last), self.settings(&last));
-        for OpenSize { name, ladder, enough } in &mut self.open {
-            *enough = least_of_columns(&self.module, &settings, name, largest[name]).unwrap_or(usize::MAX);
+        for OpenSize { name, ladder } in &mut self.open {
             match name.as_str() {
                 "PUT" => {
                     let large = |put: usize| put > ROWS_OF_PUTS && put.min(of_rank) * row_bytes > BYTES_OF_PUTS;
@@ -183,13 +180,13 @@ impl<'a> Search<'a> {
 
     /// The combinations to try for a size. The rows of a gradient's tiles are tried with all columns: taller tiles may save time only
     /// together with narrower ones.
-    fn moves(&self, size: usize, places: &[usize]) -> Vec<Vec<usize>> {
+    pub(super) fn moves(&self, size: usize, places: &[usize]) -> Vec<Vec<usize>> {
         let with = |size: usize, place: usize, places: &[usize]| {
             let mut next = places.to_vec();
             next[size] = place;
             next
         };
-        let tried = |size: usize| self.open[size].tried(places[size]);
+        let tried = |size: usize| self.open[size].ladder.tried(places[size], self.enough(size, places));
         let mut moves: Vec<_> = tried(size).map(|place| with(size, place, places)).collect();
         if let Some(columns) = self.place_of("GRAD_N").filter(|_| self.open[size].name == "GRAD_M") {
             let both = moves.iter().flat_map(|next| tried(columns).map(|place| with(columns, place, next)));
@@ -197,6 +194,14 @@ impl<'a> Search<'a> {
             moves.extend(both);
         }
         moves
+    }
+
+    /// The least value of an open size with which tiles are the same as with all larger values, if the other sizes stay; `usize::MAX` if there
+    /// is none.
+    fn enough(&self, size: usize, places: &[usize]) -> usize {
+        let OpenSize { name, ladder } = &self.open[size];
+        let largest = ladder.values.last().copied().unwrap_or_default();
+        least_of_columns(&self.module, &self.settings(places), name, largest).unwrap_or(usize::MAX)
     }
 
     /// Changes one size after another to values that save enough time, until no change saves enough.

@@ -265,30 +265,48 @@ fn sizes_are_no_larger_than_what_they_divide() {
 
 /// The search doesn't try a size that is larger than every tensor it divides, because it takes the same time as a smaller one.
 #[test]
-fn sizes_that_exceed_all_tensors_take_the_same_time() {
+fn sizes_that_exceed_all_tensors_take_the_same_time_and_are_not_tried() {
     let module = kernel(include_str!("../../../examples/moe_backward.rs"));
     let set = parse_settings("HIDDEN=80,INTER=48,TILE_M=64,PUT=8,BLOCK=8").unwrap();
     let open = ["TILE_N", "GRAD_M", "GRAD_N", "COLUMNS"].map(str::to_owned);
     let target = Target::ascend_a3();
     let mut search = Search::new(&module, &set, &target, Expected::default(), OpenSize::of(&open));
-    search.suit(&[]);
-    assert!(search.open.iter().all(|size| size.enough == 80));
-    let enough: Vec<usize> = search
-        .open
-        .iter()
-        .map(|size| size.ladder.values.iter().position(|&value| value >= 80))
-        .collect::<Option<_>>()
-        .unwrap();
+    let values = |search: &Search, size: usize| search.open[size].ladder.values;
+    let enough: Vec<usize> =
+        (0..open.len()).map(|size| values(&search, size).iter().position(|&value| value >= 80).unwrap()).collect();
     let time = search.time(&enough, None).unwrap().unwrap();
     for size in 0..open.len() {
-        let narrower = search.open[size].tried(enough[size]).map(|place| (place, false));
-        let wider = (enough[size] + 1..search.open[size].ladder.values.len()).map(|place| (place, true));
-        for (place, same) in narrower.chain(wider).collect::<Vec<_>>() {
+        for place in 0..values(&search, size).len() {
             let mut other = enough.clone();
             other[size] = place;
-            assert_eq!(search.time(&other, None).unwrap() == Some(time), same, "{:?}", search.sizes(&other));
+            let same = search.time(&other, None).unwrap() == Some(time);
+            // Tiles of a gradient that are half as wide may take the same time on another core.
+            assert!(same == (place >= enough[size]) || same && size > 0, "{:?}", search.sizes(&other));
+            let mut moves =
+                search.moves(size, &other).into_iter().flatten().zip(other.iter().cycle().zip(enough.iter().cycle()));
+            assert!(moves.all(|(to, (from, enough))| to == *from || to <= *enough), "{:?}", search.sizes(&other));
         }
     }
+}
+
+/// Columns of tiles that follow from two sizes are fewer if one of them is smaller, however large the other can be.
+#[test]
+fn how_large_a_size_is_enough_depends_on_the_others() {
+    let source = FORWARD.replace("COLUMNS: usize = _", "COLUMNS: usize = TILE_A * TILE_B");
+    let source = source.replace(
+        "    /// (token, k) slots",
+        "    pub const TILE_A: usize = _;\n    pub const TILE_B: usize = _;\n    /// (token, k) slots",
+    );
+    let (module, target) = (kernel(&source), Target::ascend_a3());
+    let set = parse_settings("HIDDEN=4096,INTER=64,TILE_M=64,TILE_N=64,PUT=8,BLOCK=8").unwrap();
+    let open = OpenSize::of(&["TILE_A".to_owned(), "TILE_B".to_owned()]);
+    let search = Search::new(&module, &set, &target, Expected::default(), open);
+    let tried = |places: [usize; 2]| {
+        let moves = search.moves(0, &places);
+        moves.into_iter().map(|places| search.sizes(&places)["TILE_A"]).collect::<Vec<_>>()
+    };
+    // From 32 times 32 columns, and from 32 times 256: half as many of these also make a single tile.
+    assert_eq!([tried([3, 3]), tried([3, 6])], [vec![64, 16], vec![]]);
 }
 
 /// A size with a name of the kernel's own is reduced to the columns that it divides. If it also divides rows, it isn't.

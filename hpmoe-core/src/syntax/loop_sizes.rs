@@ -15,7 +15,7 @@ pub(crate) struct LoopSizes {
 }
 
 impl LoopSizes {
-    /// The sizes with these values of constants; `None` if one of them can't be computed.
+    /// The sizes with these values of constants; `None` if a size can't be computed.
     pub(crate) fn of(flows: &[Flow], constants: &Constants) -> Option<Self> {
         let mut sizes = Self::default();
         flows.iter().try_for_each(|flow| sizes.add(&flow.body, constants))?;
