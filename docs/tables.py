@@ -25,7 +25,7 @@ FORWARD = "examples/moe_ffn.rs"
 BACKWARD = "examples/moe_backward.rs"
 INT8 = "examples/moe_w8a8.rs"
 INT4 = "examples/moe_w4a8.rs"
-# Of their own: rows of a tile of the activation; columns of a group, and rows of weights that are unpacked at a time.
+# Sizes that only the narrow layers have: rows of a tile of the activation, columns of a group, rows of weights that are unpacked at a time.
 INT8_SIZES = ",TILE_ROWS=32"
 INT4_SIZES = ",GROUP=128,TILE_ROWS=32,TILE_UNPACK=32"
 TILES = "TILE_M=128,TILE_N=256,PUT=8,BLOCK=16,COLUMNS=1024"

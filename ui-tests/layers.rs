@@ -12,7 +12,7 @@ const LAYERS: [(&str, [usize; 5]); 3] = [
 /// The first layer again, in a kernel for many more tokens, for which the scheduler may dedicate cores to peers: this tests
 /// such cores.
 const MANY_TOKENS: (&str, [usize; 5]) = ("many_tokens", [128, 64, 16, 4, 2048]);
-/// Tiles that are so small that each layer has several of each task. Tiles of the int8 activations lie across row tiles.
+/// Tiles that are so small that each layer has several of each task. Tiles of int8 activations cross the boundaries of row tiles.
 const TILES: [(&str, usize); 10] = [
     ("TILE_M", 16),
     ("TILE_N", 16),
