@@ -111,8 +111,8 @@ impl OpenSize {
     pub(super) fn of(open: &[String]) -> Vec<Self> {
         let usual = USUAL.iter().filter(|(name, _)| open.iter().any(|open| open == name));
         let others = open.iter().filter(|open| USUAL.iter().all(|(name, _)| open != name));
-        let new = |name: &str, ladder| Self { name: name.to_owned(), ladder };
-        usual.map(|&(name, ladder)| new(name, ladder)).chain(others.map(|name| new(name, OTHERS))).collect()
+        let usual = usual.map(|&(name, ladder)| Self { name: name.to_owned(), ladder });
+        usual.chain(others.map(|name| Self { name: name.clone(), ladder: OTHERS })).collect()
     }
 }
 

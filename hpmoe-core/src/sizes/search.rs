@@ -189,7 +189,8 @@ impl<'a> Search<'a> {
         let tried = |size: usize| self.open[size].ladder.tried(places[size], self.enough(size, places));
         let mut moves: Vec<_> = tried(size).map(|place| with(size, place, places)).collect();
         if let Some(columns) = self.place_of("GRAD_N").filter(|_| self.open[size].name == "GRAD_M") {
-            let both = moves.iter().flat_map(|next| tried(columns).map(|place| with(columns, place, next)));
+            let of_columns: Vec<usize> = tried(columns).collect();
+            let both = moves.iter().flat_map(|next| of_columns.iter().map(|&place| with(columns, place, next)));
             let both: Vec<_> = both.collect();
             moves.extend(both);
         }
