@@ -3,7 +3,7 @@
 
 use crate::units::Unit;
 use crate::{files, refused_operator};
-use hpmoe_cxx::{Compiler, Effort, Refusal, Settings, Source};
+use hpmoe_cxx::{Compiler, Effort, Refusal, Settings, Source, in_parallel};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -57,12 +57,12 @@ fn compile_with(macros: &[(&str, &str)], units: &[&Unit], folder: &Path) -> Resu
     let routing = objects.split_off(units.len()).into_iter().collect::<Result<Vec<PathBuf>, Refusal>>();
     let routing: BTreeMap<&str, PathBuf> =
         needs.into_iter().zip(routing.map_err(|refusal| refusal.to_string())?).collect();
+    let mut libraries: Vec<(&str, Vec<PathBuf>)> = Vec::new();
     for (unit, object) in units.iter().zip(objects) {
         match object {
             Ok(object) => {
                 let routing = unit.route_needs.as_deref().and_then(|needs| routing.get(needs).cloned());
-                let objects: Vec<PathBuf> = [object].into_iter().chain(routing).collect();
-                hpmoe_cxx::archive(&unit.artifact.symbol, &objects, folder)?;
+                libraries.push((&unit.artifact.symbol, [object].into_iter().chain(routing).collect()));
             }
             Err(refusal) => {
                 let fault = match &refusal {
@@ -76,5 +76,7 @@ fn compile_with(macros: &[(&str, &str)], units: &[&Unit], folder: &Path) -> Resu
             }
         }
     }
-    Ok(())
+    // An archiver may take as long to start as a small kernel takes to compile, because it loads its plugins.
+    let archived = in_parallel(&libraries, |(name, objects)| hpmoe_cxx::archive(name, objects, folder));
+    archived.into_iter().collect()
 }
