@@ -12,11 +12,10 @@ pub(super) struct Ladder {
     pub(super) values: &'static [usize],
     pub(super) first: usize,
     pub(super) least: usize,
-    /// The part of the estimated latency with evenly distributed tokens that another size must save, if it must save any. With uneven
-    /// tokens, the estimate is too rough for sizes other than those of products, because rows are then in transit for longer than one rank
-    /// shows. Taller tiles must save more: they make the loads of cores less even, by up to a fifth of the latency if the experts' rows
-    /// differ a little.
-    pub(super) even: Option<f64>,
+    /// What another size must save of the estimated latency with evenly distributed tokens. With uneven tokens, the estimate is too rough for
+    /// sizes other than those of products, because rows are then in transit for longer than one rank shows. Taller tiles must save more: they
+    /// make the loads of cores less even, by up to a fifth of the latency if the experts' rows differ a little.
+    pub(super) even: Saving,
     /// The part of the estimated latency that another size must save. If sizes differ by less, the larger ones stay, because they
     /// suit more rows than expected. Larger puts must save more: the wait for rows is only estimated to a sixteenth of an expert's.
     pub(super) gain: f64,
@@ -24,15 +23,42 @@ pub(super) struct Ladder {
     pub(super) far: usize,
 }
 
+/// What must be saved of a latency.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) enum Saving {
+    /// Nothing.
+    Any,
+    /// More than this part.
+    Part(f64),
+    /// More than this part, unless the latency is exactly the same, because the tiles are: experts of 128 rows are one tile of 128 or of 256
+    /// rows. Uneven tokens decide then: an expert of 130 rows is two tiles of 128.
+    PartOrSame(f64),
+}
+
+impl Saving {
+    fn is_met(self, now: f64, before: f64) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Part(part) => now < before * (1.0 - part),
+            Self::PartOrSame(part) => now == before || now < before * (1.0 - part),
+        }
+    }
+}
+
 impl Ladder {
     /// Whether a size with the latency `now` saves enough of the latency `before`.
     pub(super) fn saves(&self, now: &Latency, before: &Latency) -> bool {
-        now.mean < before.mean * (1.0 - self.gain) && self.even_below(before).is_none_or(|even| now.even < even)
+        now.mean < before.mean * (1.0 - self.gain) && self.even.is_met(now.even, before.even)
     }
 
-    /// The latency with even tokens that another size must stay below; `None` if the ladder sets no such limit.
+    /// A latency with even tokens with which no other size saves enough; `None` if there is none.
     pub(super) fn even_below(&self, before: &Latency) -> Option<f64> {
-        self.even.map(|gain| before.even * (1.0 - gain))
+        match self.even {
+            Saving::Any => None,
+            Saving::Part(part) => Some(before.even * (1.0 - part)),
+            // A little more than the same: a sum of latencies is compared in parts, which are rounded.
+            Saving::PartOrSame(_) => Some(before.even * (1.0 + 1e-9)),
+        }
     }
 
     /// The indices of the values to try if the current value has index `from`: nearer values first, larger ones before smaller ones. If
@@ -54,21 +80,27 @@ const TO_ALL: usize = usize::MAX;
 
 /// The columns of products.
 pub(super) const PRODUCT_COLUMNS: Ladder =
-    Ladder { values: &[32, 64, 128, 256], first: 3, least: 1, even: None, gain: 0.005, far: TO_ALL };
+    Ladder { values: &[32, 64, 128, 256], first: 3, least: 1, even: Saving::Any, gain: 0.005, far: TO_ALL };
 
 /// The rows of products.
-pub(super) const PRODUCT_ROWS: Ladder =
-    Ladder { values: &[16, 32, 64, 128, 256], first: 3, least: 2, even: Some(0.012), gain: 0.005, far: 1 };
+pub(super) const PRODUCT_ROWS: Ladder = Ladder {
+    values: &[16, 32, 64, 128, 256],
+    first: 3,
+    least: 2,
+    even: Saving::PartOrSame(0.012),
+    gain: 0.005,
+    far: 1,
+};
 /// The rows of products in kernels that also have gradients. Gradient tiles are more than half of the work there, and have all rows of an
 /// expert with any size.
-pub(super) const ROWS_BESIDE_GRADIENTS: Ladder = Ladder { even: Some(0.011), ..PRODUCT_ROWS };
+pub(super) const ROWS_BESIDE_GRADIENTS: Ladder = Ladder { even: Saving::PartOrSame(0.011), ..PRODUCT_ROWS };
 /// The rows or columns of gradients.
 const GRADIENTS: Ladder =
-    Ladder { values: &[32, 64, 128, 256, 512], first: 3, least: 2, even: None, gain: 0.005, far: TO_ALL };
+    Ladder { values: &[32, 64, 128, 256, 512], first: 3, least: 2, even: Saving::Any, gain: 0.005, far: TO_ALL };
 /// The rows of puts. Puts of short rows need many rows: a put of 1 KiB takes as long as one of 4 KiB. If a larger put saves nothing because it
 /// leaves few rows for an expert's last put, the next larger one may save much.
 pub(super) const PUTS: Ladder =
-    Ladder { values: &[2, 4, 8, 16, 32, 64, 128], first: 2, least: 2, even: Some(0.01), gain: 0.01, far: 2 };
+    Ladder { values: &[2, 4, 8, 16, 32, 64, 128], first: 2, least: 2, even: Saving::Part(0.01), gain: 0.01, far: 2 };
 /// The rows that a put may always have, regardless of their bytes.
 pub(super) const ROWS_OF_PUTS: usize = 16;
 /// The maximum number of bytes that a rank sends by a put of more rows, unless there are [`MANY_PUTS`]. A core puts them in 6.5 µs, nearly three
@@ -78,14 +110,32 @@ pub(super) const BYTES_OF_PUTS: usize = 64 << 10;
 /// have about equal numbers of bytes.
 pub(super) const MANY_PUTS: usize = 8;
 /// The tokens of blocks.
-const BLOCKS: Ladder =
-    Ladder { values: &[1, 2, 4, 8, 16, 32, 64, 128], first: 4, least: 2, even: Some(0.005), gain: 0.005, far: 1 };
+const BLOCKS: Ladder = Ladder {
+    values: &[1, 2, 4, 8, 16, 32, 64, 128],
+    first: 4,
+    least: 2,
+    even: Saving::Part(0.005),
+    gain: 0.005,
+    far: 1,
+};
 /// The columns of tiles of vector tasks.
-const VECTOR_COLUMNS: Ladder =
-    Ladder { values: &[64, 128, 256, 512, 1024, 2048], first: 4, least: 3, even: Some(0.005), gain: 0.005, far: 1 };
+const VECTOR_COLUMNS: Ladder = Ladder {
+    values: &[64, 128, 256, 512, 1024, 2048],
+    first: 4,
+    least: 3,
+    even: Saving::Part(0.005),
+    gain: 0.005,
+    far: 1,
+};
 /// Tile sizes with a name of the kernel's own.
-const OTHERS: Ladder =
-    Ladder { values: &[4, 8, 16, 32, 64, 128, 256], first: 3, least: 1, even: Some(0.005), gain: 0.005, far: 1 };
+const OTHERS: Ladder = Ladder {
+    values: &[4, 8, 16, 32, 64, 128, 256],
+    first: 3,
+    least: 1,
+    even: Saving::Part(0.005),
+    gain: 0.005,
+    far: 1,
+};
 
 /// The usual tile sizes in the order in which they are chosen: sizes of products matter most. A gradient's rows come before its columns:
 /// if doubling one makes doubling the other unnecessary, doubling the rows costs less with uneven tokens.
