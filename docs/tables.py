@@ -257,6 +257,30 @@ def ahead():
     return f"{command(first)}\n\n{table(['pass', 'ranks', 'tokens', *MODELS], rows)}\n"
 
 
+# Layers of the kinds in which another policy is faster: name, file, sizes, ranks, direction and routing.
+BEHIND = [
+    ("DeepSeek-V3, one token, one rank, forward", FORWARD, f"{DEEPSEEK},EXPERTS=256,TOKENS=1", 1, "forward", "balanced"),
+    ("gpt-oss-120b, 4 tokens, EP2, backward in chunks", CHUNKED_BACKWARD, "HIDDEN=2880,INTER=2880,TOP_K=4,EXPERTS=128,TOKENS=4", 2, "backward",
+     "balanced"),
+    ("Mixtral 8x22B, 1,024 tokens, one rank, forward, Zipf 1.2", FORWARD, "HIDDEN=6144,INTER=16384,TOP_K=2,EXPERTS=8,TOKENS=1024", 1, "forward",
+     "zipf:1.2:101"),
+]
+
+
+def behind():
+    """Layers in which another policy is faster, with all tile sizes left open."""
+    rows, lines = [], []
+    for name, file, sizes, ranks, direction, routing in BEHIND:
+        line = ["simulate", file, "--set", sizes, "--ranks", str(ranks), "--direction", direction, "--routing", routing, "--polling", "off"]
+        lines.append(" ".join(["hpmoe", *line]))
+        found = {one["policy"]: one.get("simulated_us") for one in output(*line)}
+        ours, others = found["ours"], [found.get(policy) for policy in ("hyperparallel", "serial")]
+        rows.append([name, f"{ours:,.1f} µs", *(f"{time:,.1f}" if time else "does not apply" for time in others),
+                     f"{min(time for time in others if time) / ours:.3f}"])
+    header = ["layer", "ours, simulated", "original", "serial", "the faster of both/ours"]
+    return "```sh\n" + "\n".join(lines) + f"\n```\n\n{table(header, rows)}\n"
+
+
 # Choices for the end of the layer, and how the table names them.
 ENDS = {"": "default: 25 sending cores", "put_cores=16": "`put_cores=16`: more cores for the sum", "put_cores=28": "`put_cores=28`",
         "put_cores=32": "`put_cores=32`", "by_arrival=always peer_cores=20": "`by_arrival=always peer_cores=20`: sending cores for each peer"}
@@ -331,7 +355,7 @@ def tables():
         cases = CASES if tokens > 512 else FEW_TOKENS
         layers.append(layer(f"Qwen3-235B, EP8, {tokens:,} tokens, forward", f"{QWEN},TOKENS={tokens}", 8, cases=cases)[1])
     comparisons = "\n".join(CLOSE) if CLOSE else "None in the tables above."
-    time = {"calibration": calibration(), "layers": "\n".join(layers), "close": comparisons + "\n", "choices": choices(),
+    time = {"calibration": calibration(), "layers": "\n".join(layers), "close": comparisons + "\n", "behind": behind(), "choices": choices(),
             "int8": narrow("int8", INT8, INT8_SIZES), "int4": narrow("int4", INT4, INT4_SIZES), "ahead": ahead(), "ends": ends(),
             "scheduling": scheduling()}
     return {TIME: time, README: {"chunks": chunks()}}
