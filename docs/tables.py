@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Renews the tables of docs/time.md from `hpmoe simulate --json`: run it after a change of schedules or constants.
+"""Renews the tables of docs/time.md and the README from `hpmoe simulate --json`: run it after a change of schedules or constants.
 
     cargo build --release -p hpmoe-cli
-    python3 docs/tables.py            # rewrites the page
-    python3 docs/tables.py --check    # says whether the page is current, and changes nothing
+    python3 docs/tables.py            # rewrites the pages
+    python3 docs/tables.py --check    # says whether the pages are current, and changes nothing
 """
 
 import functools
@@ -13,7 +13,8 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-PAGE = ROOT / "docs" / "time.md"
+TIME = ROOT / "docs" / "time.md"
+README = ROOT / "README.md"
 TARGET = pathlib.Path(
     json.loads(subprocess.check_output(["cargo", "metadata", "--format-version=1", "--no-deps"], cwd=ROOT))[
         "target_directory"
@@ -23,6 +24,8 @@ HPMOE = TARGET / "release" / "hpmoe"
 
 FORWARD = "examples/moe_ffn.rs"
 BACKWARD = "examples/moe_backward.rs"
+CHUNKED = "examples/moe_chunked.rs"
+CHUNKED_BACKWARD = "examples/moe_backward_chunked.rs"
 INT8 = "examples/moe_w8a8.rs"
 INT4 = "examples/moe_w4a8.rs"
 # Sizes that only the narrow layers have: rows of a tile of the activation, columns of a group, rows of weights that are unpacked at a time.
@@ -33,6 +36,13 @@ TILES = "TILE_M=128,TILE_N=256,PUT=8,BLOCK=16,COLUMNS=1024"
 BACKWARD_TILES = "TILE_M=256,TILE_N=256,PUT=16,BLOCK=16,COLUMNS=1024,GRAD_M=512,GRAD_N=256"
 DEEPSEEK = "HIDDEN=7168,INTER=2048,TOP_K=8"
 QWEN = "HIDDEN=4096,INTER=1536,EXPERTS=128,TOP_K=8"
+# The layers with all of their experts.
+MODELS = {
+    "DeepSeek-V3": f"{DEEPSEEK},EXPERTS=256",
+    "Qwen3-235B": QWEN,
+    "Kimi-K2": f"{DEEPSEEK},EXPERTS=384",
+    "MiniMax-M2": "HIDDEN=3072,INTER=1536,EXPERTS=256,TOP_K=8",
+}
 # Not the seeds that schedules are tuned on.
 SEEDS = range(101, 121)
 # Tile overheads, and what the original costs: "on" and "off" say whether it polls, "free" that it does not and that its descriptors
@@ -57,9 +67,17 @@ def arguments(sizes, ranks, direction="forward", routing="balanced", file=FORWAR
     return line
 
 
+def output(*line):
+    """The JSON that a command prints."""
+    done = subprocess.run([HPMOE, *line, "--json"], cwd=ROOT, capture_output=True, text=True)
+    if done.returncode:
+        raise SystemExit(f"hpmoe {' '.join(line)}\n{done.stderr}")
+    return json.loads(done.stdout)
+
+
 @functools.cache
 def run(line, policy, overhead, polling):
-    line = [*line, "--policy", policy, "--json"]
+    line = [*line, "--policy", policy]
     if overhead != 200:
         line += ["--constant", f"sync.tile_overhead_ns={overhead}"]
     if polling != "on":
@@ -68,10 +86,7 @@ def run(line, policy, overhead, polling):
         line += ["--gradients", "bf16"]
     if polling == "free":
         line += [word for key in FREE for word in ("--constant", f"original.{key}=0")]
-    done = subprocess.run([HPMOE, *line], cwd=ROOT, capture_output=True, text=True)
-    if done.returncode:
-        raise SystemExit(f"hpmoe {' '.join(line)}\n{done.stderr}")
-    return json.loads(done.stdout)
+    return output(*line)
 
 
 def policies(line, overhead, polling):
@@ -214,8 +229,90 @@ def narrow(name, file, more=""):
     return f"{command(line)}\n\n{table(header, rows)}\n"
 
 
+# Passes, ranks and tokens of the layers that are simulated without weights read ahead.
+AHEAD = [
+    *(("forward", 64, tokens) for tokens in (16, 64, 128)),
+    *(("forward", 8, tokens) for tokens in (16, 64, 128, 512)),
+    *(("forward", 2, tokens) for tokens in (16, 64)),
+    *(("backward", 64, tokens) for tokens in (16, 64, 128)),
+    *(("backward", 8, tokens) for tokens in (16, 64, 512)),
+]
+
+
+def ahead():
+    """The time that weights read ahead save, with all tile sizes left open."""
+    def line(sizes, direction, ranks, tokens):
+        file = FORWARD if direction == "forward" else BACKWARD
+        return ["simulate", file, "--set", f"{sizes},TOKENS={tokens}", "--ranks", str(ranks), "--direction", direction, "--policy", "ours"]
+    off = ["--choices", "read_ahead=false"]
+    rows = []
+    for direction, ranks, tokens in AHEAD:
+        row = [direction, str(ranks), str(tokens)]
+        for sizes in MODELS.values():
+            one = line(sizes, direction, ranks, tokens)
+            saved = 1 - output(*one)["simulated_us"] / output(*one, *off)["simulated_us"]
+            row.append(f"{round(100 * saved, 1) + 0.0:.1f}")
+        rows.append(row)
+    first = [*line(MODELS["DeepSeek-V3"], *AHEAD[0]), *off]
+    return f"{command(first)}\n\n{table(['pass', 'ranks', 'tokens', *MODELS], rows)}\n"
+
+
+# Layers of the kinds in which another policy is faster: name, file, sizes, ranks, direction and routing.
+BEHIND = [
+    ("DeepSeek-V3, one token, one rank, forward", FORWARD, f"{DEEPSEEK},EXPERTS=256,TOKENS=1", 1, "forward", "balanced"),
+    ("gpt-oss-120b, 4 tokens, EP2, backward in chunks", CHUNKED_BACKWARD, "HIDDEN=2880,INTER=2880,TOP_K=4,EXPERTS=128,TOKENS=4", 2, "backward",
+     "balanced"),
+    ("Mixtral 8x22B, 1,024 tokens, one rank, forward, Zipf 1.2", FORWARD, "HIDDEN=6144,INTER=16384,TOP_K=2,EXPERTS=8,TOKENS=1024", 1, "forward",
+     "zipf:1.2:101"),
+]
+
+
+def behind():
+    """Layers in which another policy is faster, with all tile sizes left open."""
+    rows, lines = [], []
+    for name, file, sizes, ranks, direction, routing in BEHIND:
+        line = ["simulate", file, "--set", sizes, "--ranks", str(ranks), "--direction", direction, "--routing", routing, "--polling", "off"]
+        lines.append(" ".join(["hpmoe", *line]))
+        found = {one["policy"]: one.get("simulated_us") for one in output(*line)}
+        ours, others = found["ours"], [found.get(policy) for policy in ("hyperparallel", "serial")]
+        rows.append([name, f"{ours:,.1f} µs", *(f"{time:,.1f}" if time else "does not apply" for time in others),
+                     f"{min(time for time in others if time) / ours:.3f}"])
+    header = ["layer", "ours, simulated", "original", "serial", "the faster of both/ours"]
+    return "```sh\n" + "\n".join(lines) + f"\n```\n\n{table(header, rows)}\n"
+
+
+# Choices for the end of the layer, and how the table names them.
+ENDS = {"": "default: 25 sending cores", "put_cores=16": "`put_cores=16`: more cores for the sum", "put_cores=28": "`put_cores=28`",
+        "put_cores=32": "`put_cores=32`", "by_arrival=always peer_cores=20": "`by_arrival=always peer_cores=20`: sending cores for each peer"}
+
+
+def ends():
+    line = arguments(f"{DEEPSEEK},EXPERTS=64,TOKENS=4096", 8)
+    rows = []
+    for choices, name in ENDS.items():
+        found = run((*line, "--choices", choices), "ours", 200, "on")
+        rows.append([name, f"{found['simulated_us']:,.0f} µs"])
+    return f"{command([*line, '--choices', 'put_cores=16'])}\n\n{table(['choices', 'simulated'], rows)}\n"
+
+
+def chunks():
+    """Memory and latency of the layer in chunks."""
+    rows = []
+    for number in (1, 4, 8):
+        row = [str(number)]
+        for direction, file, tiles in (("forward", CHUNKED, TILES), ("backward", CHUNKED_BACKWARD, BACKWARD_TILES)):
+            sizes = f"{DEEPSEEK},EXPERTS=64,TOKENS=4096,{tiles},CHUNKS={number},CHUNKS_AT_MOST=0"
+            memory = output("memory", file, "--set", sizes, "--ranks", "8", "--taskflow", direction)
+            simulated = output("simulate", file, "--set", sizes, "--ranks", "8", "--direction", direction, "--policy", "ours")
+            row += [f"{(memory['workspace_bytes'] + memory['heap_bytes']) / 2**20:,.0f} MiB", f"{simulated['simulated_us']:,.0f} µs"]
+        rows.append(row)
+    header = ["`CHUNKS`", "forward: workspace and symmetric heap of a rank", "latency, simulated",
+              "backward: workspace and symmetric heap", "latency, simulated"]
+    return table(header, rows) + "\n"
+
+
 def calibration():
-    found = json.loads(subprocess.check_output([HPMOE, "calibrate", "--json"], cwd=ROOT))
+    found = output("calibrate")
     rows = [[
         str(one["ep"]), one["direction"], one["policy"], f"{one['published_ms']:.1f} ms", f"{one['simulated_ms']:.2f} ms",
         f"{100 * (one['simulated_ms'] / one['published_ms'] - 1):+.1f} %", "yes" if one["fitted_on"] else "",
@@ -227,9 +324,8 @@ def calibration():
 def scheduling():
     rows = []
     for tiles in (10_000, 100_000, 1_000_000, 10_000_000):
-        line = [HPMOE, "schedule", "--tile-tasks", str(tiles), "--json"]
         # The fastest of a few: the machine is busy with other things as well.
-        found = min((json.loads(subprocess.check_output(line, cwd=ROOT)) for _ in range(5)), key=lambda one: one["seconds"])
+        found = min((output("schedule", "--tile-tasks", str(tiles)) for _ in range(5)), key=lambda one: one["seconds"])
         rows.append([f"{found['tasks']:,}", f"{found['entries']:,}", f"{1e3 * found['seconds']:.1f} ms",
                      f"{found['tasks'] / found['seconds'] / 1e6:.1f} million", f"{found['bytes_per_task']:.1f}"])
     return table(["tile tasks of a rank", "entries", "time", "tasks per second", "bytes per task"], rows) + "\n"
@@ -259,9 +355,10 @@ def tables():
         cases = CASES if tokens > 512 else FEW_TOKENS
         layers.append(layer(f"Qwen3-235B, EP8, {tokens:,} tokens, forward", f"{QWEN},TOKENS={tokens}", 8, cases=cases)[1])
     comparisons = "\n".join(CLOSE) if CLOSE else "None in the tables above."
-    return {"calibration": calibration(), "layers": "\n".join(layers), "close": comparisons + "\n", "choices": choices(), "int8": narrow("int8", INT8, INT8_SIZES),
-            "int4": narrow("int4", INT4, INT4_SIZES),
+    time = {"calibration": calibration(), "layers": "\n".join(layers), "close": comparisons + "\n", "behind": behind(), "choices": choices(),
+            "int8": narrow("int8", INT8, INT8_SIZES), "int4": narrow("int4", INT4, INT4_SIZES), "ahead": ahead(), "ends": ends(),
             "scheduling": scheduling()}
+    return {TIME: time, README: {"chunks": chunks()}}
 
 
 def filled(page, name, text):
@@ -272,14 +369,19 @@ def filled(page, name, text):
 
 
 def main():
-    before = page = PAGE.read_text()
-    for name, text in tables().items():
-        # The time of scheduling differs from run to run.
-        if name != "scheduling" or "--check" not in sys.argv:
-            page = filled(page, name, text)
-    if "--check" in sys.argv:
-        sys.exit("docs/time.md is not current: python3 docs/tables.py" if page != before else 0)
-    PAGE.write_text(page)
+    stale = []
+    for path, texts in tables().items():
+        before = page = path.read_text()
+        for name, text in texts.items():
+            # The time of scheduling differs from run to run.
+            if name != "scheduling" or "--check" not in sys.argv:
+                page = filled(page, name, text)
+        if page != before:
+            stale.append(str(path.relative_to(ROOT)))
+            if "--check" not in sys.argv:
+                path.write_text(page)
+    if stale and "--check" in sys.argv:
+        sys.exit(f"{' and '.join(stale)}: not current; run python3 docs/tables.py")
 
 
 main()

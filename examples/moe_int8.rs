@@ -1,5 +1,7 @@
 //! The layer with weights of i8 and a scale for each column of a product: vector cores widen weights to bf16 while tokens are in
 //! transit, and scale the products.
+//!
+//! A vector core widens whole rows of weights, which must fit into UB: `INTER` and `HIDDEN` are at most 15,664.
 
 use hpmoe_runtime::prelude::*;
 use std::process::ExitCode;

@@ -2,6 +2,8 @@
 //! once for all of its rows: each byte becomes two i8 numbers, multiplied by an integer per group of columns. Gate and up are one matrix, so
 //! that one unpacking and one product serve both. Tokens are rounded to i8 before they are sent, with a scale for each token, and the
 //! activation is rounded to i8 as well. Matrix cores multiply i8 by i8, exactly.
+//!
+//! A vector core rounds and unpacks whole rows, which must fit into UB: `INTER` is at most 4,048, and `HIDDEN` at most 9,792.
 
 use hpmoe_runtime::prelude::*;
 use std::process::ExitCode;

@@ -1,5 +1,7 @@
 //! The layer in int8 throughout (W8A8). Tokens are rounded to i8 before they are sent, with a scale for each token, and the activation
 //! is rounded to i8 as well, with a scale for each received row. Matrix cores multiply i8 by i8, exactly.
+//!
+//! A vector core rounds whole rows, which must fit into UB: `INTER` is at most 4,048, and `HIDDEN` at most 11,664.
 
 use hpmoe_runtime::prelude::*;
 use std::process::ExitCode;

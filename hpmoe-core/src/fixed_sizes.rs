@@ -24,7 +24,8 @@ pub struct CostlySizes {
     pub kernel: String,
     /// The fixed sizes for which a build would choose other values, in the order of their names.
     pub sizes: Vec<FixedSize>,
-    /// Estimated latency of all taskflows together with the fixed sizes, in microseconds. It may be a lower bound.
+    /// Estimated latency of all taskflows together with the fixed sizes, in microseconds: for each taskflow, the geometric mean with even
+    /// and with skewed routing. It may be a lower bound.
     pub fixed_us: f64,
     /// Estimated latency of all taskflows together if the build chooses all tile sizes, in microseconds.
     pub chosen_us: f64,
