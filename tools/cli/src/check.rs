@@ -16,7 +16,7 @@ pub(crate) fn check(options: &CheckArgs) -> Result<ExitCode, String> {
     let source = &options.source;
     let target = source.die.read()?;
     let input = SourceFile::read(&source.file, &source.settings, (&target, Expected::default()))?;
-    let shown = ShownFile::new(&input);
+    let shown = ShownFile::new(&input.name, &input.text);
     let (mut flows, mut faults, mut warnings) = (Vec::new(), Vec::new(), Vec::new());
     for kernel in &input.kernels {
         match kernel.front() {

@@ -1,6 +1,5 @@
 //! Faults of kernels, as all subcommands print them.
 
-use crate::input::{KernelSource, SourceFile};
 use codespan_reporting::diagnostic::{Diagnostic, Label};
 use codespan_reporting::files::SimpleFile;
 use codespan_reporting::term::{
@@ -8,6 +7,7 @@ use codespan_reporting::term::{
     termcolor::{ColorChoice, StandardStream},
 };
 use hpmoe_core::finding::Diagnostic as Fault;
+use hpmoe_core::syntax::Overrides;
 use hpmoe_core::unused::Unused;
 use hpmoe_kernels::printable::{printable_lines, printable_source};
 use std::io::IsTerminal as _;
@@ -19,9 +19,8 @@ pub(crate) struct ShownFile {
 }
 
 impl ShownFile {
-    pub(crate) fn new(input: &SourceFile) -> Self {
-        let text = printable_source(&input.text).into_owned();
-        Self { file: SimpleFile::new(input.name.clone(), text) }
+    pub(crate) fn new(name: &str, text: &str) -> Self {
+        Self { file: SimpleFile::new(name.to_owned(), printable_source(text).into_owned()) }
     }
 
     /// Writes a fault to stderr.
@@ -72,13 +71,12 @@ impl ShownFile {
 }
 
 /// The error of a subcommand that needs a kernel without faults. It shows the faults as `hpmoe check` does with the same settings.
-pub(crate) fn refusal(input: &SourceFile, kernel: &KernelSource, faults: &[Fault]) -> String {
-    let shown = ShownFile::new(input);
-    let (name, count) = (&kernel.module.ident, faults.len());
+pub(crate) fn refusal(shown: &ShownFile, (kernel, set): (&str, &Overrides), faults: &[Fault]) -> String {
+    let count = faults.len();
     let plural = if count == 1 { "" } else { "s" };
-    let set: Vec<String> = kernel.set.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+    let set: Vec<String> = set.iter().map(|(name, value)| format!("{name} = {value}")).collect();
     let with = if set.is_empty() { String::new() } else { format!(" with {}", set.join(", ")) };
-    let mut text = format!("kernel `{name}` has {count} fault{plural}{with}\n");
+    let mut text = format!("kernel `{kernel}` has {count} fault{plural}{with}\n");
     for fault in faults {
         let diagnostic = shown.diagnostic(fault);
         let drawn = term::emit_into_string(&term::Config::default(), &shown.file, &diagnostic);

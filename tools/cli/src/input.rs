@@ -1,6 +1,6 @@
 //! The kernels of a source file, with the constants that are set for them.
 
-use crate::faults::refusal;
+use crate::faults::{ShownFile, refusal};
 use hpmoe_build::settings_of;
 use hpmoe_core::analyze::CheckedGraph;
 use hpmoe_core::artifacts::parse_settings;
@@ -100,7 +100,10 @@ impl SourceFile {
 
     /// Runs the front end on a kernel. If the kernel has faults, returns an error that shows them.
     pub(crate) fn front(&self, kernel: &KernelSource) -> Result<Front, String> {
-        kernel.front().map_err(|faults| refusal(self, kernel, &faults))
+        kernel.front().map_err(|faults| {
+            let (name, shown) = (kernel.module.ident.to_string(), ShownFile::new(&self.name, &self.text));
+            refusal(&shown, (&name, &kernel.set), &faults)
+        })
     }
 }
 
