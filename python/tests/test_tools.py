@@ -93,6 +93,9 @@ def test_what_the_command_refuses_is_said_in_words_of_python(tmp_path: Path) -> 
         hpmoe.report(LAYER, ranks=0)
     with pytest.raises(hpmoe.HpmoeError, match="HIDDEN is '64': constants of kernels are"):
         hpmoe.simulate(LAYER, HIDDEN="64")
+    # Faults that only the given constants cause are shown at their lines.
+    with pytest.raises(hpmoe.HpmoeError, match=r"kernel `moe_ffn` has 1 fault with TILE_M = 0\n\nerror\[HP04\]: (.|\n)*moe_ffn.rs:\d+:\d+\n"):
+        hpmoe.simulate(LAYER, TILE_M=0)
     with pytest.raises(hpmoe.HpmoeError, match="an object of type int has no kernel file: pass a .rs file, a layer, a taskflow or a library"):
         hpmoe.simulate(7)
 

@@ -23,9 +23,9 @@ pub(crate) enum BodyFault {
     ReferenceToNumber { number: String },
     /// A result of `operation` whose columns no use determines.
     ColumnsNotInferred { operation: String },
-    /// Const arguments of an operation that contradict the number of columns given by its operands; `stated` is the
-    /// number in the source.
-    Columns { operation: String, stated: Vec<usize>, made: usize },
+    /// Const arguments of an operation that contradict the number of columns given by its operands; `sizes` are
+    /// the expressions in the source, and `stated` are their values. `library` says whether the operation is in a task of the library.
+    Columns { operation: String, sizes: Vec<String>, stated: Vec<usize>, made: usize, library: bool },
     /// A size passed as an argument to an operation that takes it as a const argument.
     SizeInParentheses { operation: String, size: String },
     /// More iterations of loops than a body may have.

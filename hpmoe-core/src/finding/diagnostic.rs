@@ -11,6 +11,8 @@ pub struct Diagnostic {
     pub at: Span,
     /// The task or taskflow that contains the fault, if any. The macro replaces the body of that function.
     pub function: Option<String>,
+    /// Whether the function is from the library, so that `at` is its call and not the source text that is wrong.
+    pub(crate) in_library: bool,
 }
 
 /// The text of a [`Diagnostic`].

@@ -21,7 +21,12 @@ impl Errors {
         let at = self.place.unwrap_or(at);
         let known = |other: &Diagnostic| Site(other.at) == Site(at) && other.finding == finding;
         if !self.list.iter().any(known) {
-            self.list.push(Diagnostic { finding, at, function: self.function.clone() });
+            self.list.push(Diagnostic {
+                finding,
+                at,
+                function: self.function.clone(),
+                in_library: self.place.is_some(),
+            });
         }
     }
 

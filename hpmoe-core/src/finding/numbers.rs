@@ -13,8 +13,8 @@ pub(crate) enum ConstantFault {
     SetToNumber { name: String, value: f32 },
     /// A build setting of an f32 constant that is not finite.
     SetNotFinite { name: String, value: f32 },
-    /// A step of its computation leaves the range of `usize`.
-    Overflow { operator: &'static str },
+    /// A step of its computation leaves the range of `usize`; `values` are those of its operands.
+    Overflow { operator: &'static str, values: [usize; 2] },
     /// A literal that doesn't fit `usize`, with the parser's reason.
     Literal { reason: String },
     /// A size of a type that is computed from a const parameter.
@@ -35,8 +35,8 @@ pub(crate) enum ConstantFault {
     Negative,
     /// An operator that the compiler doesn't compute in constants.
     Operator { sign: String },
-    /// `/`, `%` or `div_ceil` by 0.
-    DivisionByZero { operator: &'static str },
+    /// `/`, `%` or `div_ceil` by an expression whose value is 0.
+    DivisionByZero { operator: &'static str, divisor: String },
     /// A method that the compiler doesn't compute in constants.
     Method { name: String },
     /// Any other expression.
@@ -75,14 +75,14 @@ pub(crate) enum NumberFault {
 /// A number that is too small or too large for what it counts; `most` is the largest that is possible.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum RangeFault {
-    /// A size in a loop's head.
-    Loop { value: usize, counts: LoopSize, most: usize },
+    /// A size in a loop's head. In this and the next variants, `size` is the expression in the source.
+    Loop { size: String, value: usize, counts: LoopSize, most: usize },
     /// The columns of a tensor.
-    TensorColumns { tensor: String, value: usize, most: usize },
+    TensorColumns { tensor: String, size: String, value: usize, most: usize },
     /// The rows of a matrix, or of an expert's matrix.
-    TensorRows { tensor: String, value: usize, most: usize },
-    /// The maximum numbers of rows and columns of a tile.
-    Tile { param: String, rows: usize, cols: usize, most: usize },
+    TensorRows { tensor: String, size: String, value: usize, most: usize },
+    /// The maximum numbers of rows and columns of a tile. `sizes` are the expressions of those that are out of range.
+    Tile { param: String, rows: usize, cols: usize, sizes: Vec<String>, most: usize },
     /// A constant of every kernel that is 0.
     Zero { name: &'static str },
     /// More experts for a token than there are.

@@ -8,7 +8,7 @@ use crate::finding::{BodyFault, Errors, Finding, NotAStore, RangeFault};
 use crate::graph::{Body, Param, Task};
 use crate::ids::{Id as _, ValueId};
 use crate::names::ByName;
-use crate::syntax::{BodyExpr, BodyStmt, Kernel, TaskFn};
+use crate::syntax::{BodyExpr, BodyStmt, Kernel, TaskFn, one_line};
 use hpmoe_kernels::RAGGED;
 use hpmoe_kernels::op::{OperandKind, Shape};
 use hpmoe_kernels::ops;
@@ -82,7 +82,11 @@ fn parameter(
     let cols = kernel.constants.evaluate(&param.cols, arguments, errors)?;
     let possible = 1..=MOST_COLUMNS;
     if !(possible.contains(&rows) || rows == RAGGED) || !possible.contains(&cols) {
-        let fault = RangeFault::Tile { param: param.name.clone(), rows, cols, most: MOST_COLUMNS };
+        let bad_rows = Some(&param.rows).filter(|_| !possible.contains(&rows) && rows != RAGGED);
+        let bad_cols = Some(&param.cols).filter(|_| !possible.contains(&cols));
+        let mut sizes: Vec<String> = bad_rows.into_iter().chain(bad_cols).map(one_line).collect();
+        sizes.dedup();
+        let fault = RangeFault::Tile { param: param.name.clone(), rows, cols, sizes, most: MOST_COLUMNS };
         errors.push(param.span, Finding::OutOfRange(fault));
         return None;
     }

@@ -4,7 +4,7 @@ use crate::finding::{CallFault, Errors, Finding, RangeFault};
 use crate::graph::{RowKind, Storage, TaskGraph, Tensor, pitch};
 use crate::ids::TensorId;
 use crate::names::ByName;
-use crate::syntax::{Flow, Kernel, Let, TensorKind};
+use crate::syntax::{Flow, Kernel, Let, TensorKind, one_line};
 use hpmoe_kernels::op::ElementType;
 use proc_macro2::Span;
 use syn::Expr;
@@ -67,16 +67,17 @@ fn add(
     graph: &mut TaskGraph,
     errors: &mut Errors,
 ) -> Option<TensorId> {
-    let mut count = |expr: &Expr, fault: fn(String, usize) -> RangeFault| {
+    let mut count = |expr: &Expr, fault: fn(String, String, usize) -> RangeFault| {
         let value = kernel.constants.evaluate(expr, &ByName::new(), errors)?;
         if value == 0 || value > MOST_COLUMNS {
-            errors.push(draft.span, Finding::OutOfRange(fault(draft.name.to_owned(), value)));
+            errors.push(draft.span, Finding::OutOfRange(fault(draft.name.to_owned(), one_line(expr), value)));
             return None;
         }
         u32::try_from(value).ok()
     };
-    let bad_rows = |tensor, value| RangeFault::TensorRows { tensor, value, most: MOST_COLUMNS };
-    let columns = count(columns, |tensor, value| RangeFault::TensorColumns { tensor, value, most: MOST_COLUMNS })?;
+    let bad_rows = |tensor, size, value| RangeFault::TensorRows { tensor, size, value, most: MOST_COLUMNS };
+    let columns =
+        count(columns, |tensor, size, value| RangeFault::TensorColumns { tensor, size, value, most: MOST_COLUMNS })?;
     let row_kind = match kind {
         TensorKind::Tokens => RowKind::Token,
         TensorKind::Slots => RowKind::Slot,

@@ -5,6 +5,7 @@ mod constants;
 mod loop_sizes;
 mod names;
 mod parse;
+mod spelled;
 
 pub use crate::constant::{Constant, Overrides, is_tile_size};
 pub use ast::Kernel;
@@ -20,3 +21,4 @@ pub use constants::{
 pub(crate) use loop_sizes::LoopSizes;
 pub(crate) use names::names_of;
 pub(crate) use parse::{columns, library_functions, moves, parse, with_library};
+pub(crate) use spelled::one_line;

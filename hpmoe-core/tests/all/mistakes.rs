@@ -1,5 +1,6 @@
 //! Mistakes that new users make: each error names the real cause.
 
+use hpmoe_core::artifacts::parse_settings;
 use hpmoe_core::fixture::with_small_tiles;
 use hpmoe_core::front::{front, modules};
 use hpmoe_core::syntax::Overrides;
@@ -702,6 +703,46 @@ fn forms_that_no_body_has_are_named() {
     assert_eq!(told(KERNEL, &[size]), []);
 }
 
+/// A fault that only a value of the build causes names the constant, its value, and the values that are possible.
+#[test]
+fn values_that_a_build_sets_are_named_with_their_limits() {
+    let told = |source: &str, settings: &str| -> Vec<String> {
+        let module = &modules(source).expect("it is Rust")[0];
+        let faults = front(module, &parse_settings(settings).expect("settings")).err().unwrap_or_default();
+        faults.iter().map(hpmoe_core::finding::Diagnostic::text).collect()
+    };
+    for (settings, problem, help) in [
+        ("TILE_N=0", "by zero in a constant: `TILE_N` is 0", "choose a value of at least 1 for `TILE_N`"),
+        ("TILE_M=0", "0 rows of a row tile are out of range", "choose a value from 1 to 65,535 for `TILE_M`"),
+        ("TILE_M=-16", "sets it to -16 [", "set `TILE_M` to a whole number from 1 to 65,535"),
+        (
+            "TILE_M=99999999999999999999",
+            "sets it to more than 18,446,744,073,709,551,615",
+            "set `TILE_M` to a whole number from 1 to 65,535",
+        ),
+        ("TILE_M=16.0", "sets it to 16.0", "set `TILE_M` to 16, without a decimal point"),
+        ("INTER=-0.5", "sets it to -0.5", "set `INTER` to a whole number from 0 to 18,446,744,073,709,551,615"),
+        ("HIDDEN=0", "`x` has 0 columns", "choose a value from 1 to 16,777,216 for `HIDDEN`"),
+        ("INTER=0", "0 iterations of a range", "choose constants that give `INTER.div_ceil(TILE_N)` a value from 1 to"),
+        ("TOKENS=0", "`TOKENS` is 0", "choose a value of at least 1 for `TOKENS`"),
+        ("TOP_K=99", "`TOP_K` is 99", "choose a value from 1 to 4 for `TOP_K`, or of at least 99 for `EXPERTS`"),
+        ("EXPERTS=70000", "`EXPERTS` is 70000", "choose a value from 1 to 65,535 for `EXPERTS`"),
+        ("TOKENS=4000000000", "exceed 32 bits", "choose a value from 1 to 1,073,741,823 for `TOKENS`"),
+    ] {
+        let told = told(KERNEL, settings);
+        let fits = |text: &String| text.contains(problem) && text.contains(&format!("help: {help}"));
+        assert!(told.iter().any(fits), "{settings}: {told:#?}");
+    }
+    // The text that is wrong is in the library, and not at the call.
+    let unpacking = include_str!("../../../examples/moe_w4a8.rs");
+    let told = told(&with_small_tiles(unpacking), "HIDDEN=101,GROUP=1,INTER=64");
+    assert!(
+        matches!(&told[..], [text, ..] if text.contains("in the library's `unpack_to_i8`: `unpack::<K>` states a different size than the 100 \
+        columns that it makes here: `K` is 101") && text.contains("help: pass tensors whose sizes make `K` 100")),
+        "{told:#?}"
+    );
+}
+
 #[test]
 fn a_range_can_be_in_parentheses() {
     assert_eq!(told(KERNEL, &[("for n in 0..INTER.div_ceil(TILE_N) {", "for n in (0..INTER.div_ceil(TILE_N)) {")]), []);
@@ -715,8 +756,14 @@ fn what_a_constant_cannot_be_is_named() {
     };
     inter("usize::MAX + 1", "usize::MAX", &["`usize::MAX` is not a constant of this module"]);
     inter("super::WIDTH", "super::WIDTH", &["`super::WIDTH` is not a constant of this module"]);
-    inter("64 / (TOP_K - TOP_K)", "64 / (TOP_K - TOP_K)", &["`/` by zero in a constant"]);
-    inter("64 % (TOP_K - TOP_K)", "64 % (TOP_K - TOP_K)", &["`%` by zero in a constant"]);
+    inter("64 / (TOP_K - TOP_K)", "64 / (TOP_K - TOP_K)", &["`/` by zero in a constant: `TOP_K - TOP_K` is 0"]);
+    inter("64 % (TOP_K - TOP_K)", "64 % (TOP_K - TOP_K)", &["`%` by zero in a constant: `TOP_K - TOP_K` is 0"]);
+    let help = "help: choose constants that give `TOP_K - TOP_K` a value of at least 1";
+    inter("64.div_ceil(TOP_K - TOP_K)", "64.div_ceil(TOP_K - TOP_K)", &["`div_ceil` by zero in a constant", help]);
+    inter("64 / 0", "64 / 0", &["`/` by zero in a constant", "help: write a number of at least 1"]);
+    let range = "help: choose constants with which this is from 0 to 18,446,744,073,709,551,615";
+    inter("TOP_K - 3", "TOP_K - 3", &["`-` in a constant leaves the range of usize: 2 - 3", range]);
+    inter("TOP_K.pow(64)", "TOP_K.pow(64)", &["`pow` in a constant leaves the range of usize: 2.pow(64)", range]);
     inter("1 & 6", "1 & 6", &["the compiler doesn't compute `&` in a constant"]);
     let negative = ("gate: &Tile<bf16, TILE_M, TILE_N>", "gate: &Tile<bf16, -1, TILE_N>");
     check(&[negative], "-1", &["a constant of type usize can't be negative"]);

@@ -1,5 +1,6 @@
 //! The kernels of a source file, with the constants that are set for them.
 
+use crate::faults::{ShownFile, refusal};
 use hpmoe_build::settings_of;
 use hpmoe_core::analyze::CheckedGraph;
 use hpmoe_core::artifacts::parse_settings;
@@ -88,7 +89,7 @@ impl SourceFile {
         self.kernels.iter_mut().try_for_each(|kernel| kernel.choose(target, expected))
     }
 
-    /// The checked taskflows of all kernels; if a kernel has faults, an error that names `hpmoe check`.
+    /// The checked taskflows of all kernels; if a kernel has faults, an error that shows them.
     pub(crate) fn flows(&self) -> Result<Vec<CheckedGraph>, String> {
         let mut flows = Vec::new();
         for kernel in &self.kernels {
@@ -97,12 +98,11 @@ impl SourceFile {
         Ok(flows)
     }
 
-    /// Runs the front end on a kernel. If the kernel has faults, returns an error that names `hpmoe check`.
+    /// Runs the front end on a kernel. If the kernel has faults, returns an error that shows them.
     pub(crate) fn front(&self, kernel: &KernelSource) -> Result<Front, String> {
         kernel.front().map_err(|faults| {
-            let (kernel, count) = (&kernel.module.ident, faults.len());
-            let (faults, them) = if count == 1 { ("fault", "it") } else { ("faults", "them") };
-            format!("kernel `{kernel}` has {count} {faults}: `hpmoe check {}` shows {them}", self.name)
+            let (name, shown) = (kernel.module.ident.to_string(), ShownFile::new(&self.name, &self.text));
+            refusal(&shown, (&name, &kernel.set), &faults)
         })
     }
 }

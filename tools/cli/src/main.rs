@@ -5,6 +5,7 @@ mod check;
 mod diff;
 mod doctor;
 mod emit;
+mod faults;
 mod graph;
 mod input;
 mod memory;

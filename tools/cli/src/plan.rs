@@ -110,7 +110,8 @@ impl FlowPlan {
         constants.filter_map(|(name, value)| Some((name.clone(), value.size()?.into()))).collect()
     }
 
-    fn full_name(&self) -> String {
+    /// The name of kernel and taskflow: `moe_ffn::forward`.
+    pub(crate) fn full_name(&self) -> String {
         format!("{}::{}", self.graph().kernel, self.graph().taskflow)
     }
 }

@@ -3,6 +3,7 @@
 mod ablate;
 mod assumed;
 mod copies;
+mod direction;
 pub(crate) mod json;
 pub(crate) mod runs;
 pub(crate) mod scenario;

@@ -38,13 +38,19 @@ impl BodyFault {
                 let problem = format!("rustc can't infer how many columns `{operation}` makes here");
                 return (problem, format!("write the number: `{operation}::<COLUMNS>(..)`"));
             }
-            Self::Columns { operation, stated, made } => {
-                let stated: Vec<String> = stated.iter().map(ToString::to_string).collect();
+            Self::Columns { operation, sizes, stated, made, library } => {
+                let named = sizes.iter().zip(stated).filter(|(size, stated)| **size != stated.to_string());
+                let named: Vec<String> = named.map(|(size, stated)| format!("`{size}` is {stated}")).collect();
+                let values = if named.is_empty() { String::new() } else { format!(": {}", named.join(", ")) };
+                let sizes = sizes.join(", ");
                 let problem = format!(
-                    "`{operation}::<{}>` states a different size than the {made} columns that it makes here",
-                    stated.join(", ")
+                    "`{operation}::<{sizes}>` states a different size than the {made} columns that it makes here{values}"
                 );
-                return (problem, format!("write `{operation}::<{made}>(..)`, or leave the size out"));
+                let help = match library {
+                    true => format!("pass tensors whose sizes make `{sizes}` {made}"),
+                    false => format!("write `{operation}::<{made}>(..)`, or leave the size out"),
+                };
+                return (problem, help);
             }
             Self::SizeInParentheses { operation, size } => {
                 let problem =

@@ -23,7 +23,13 @@ impl Diagnostic {
     /// The text that a user reads, in parts: code, message, help, and other places.
     #[must_use]
     pub fn words(&self) -> Words {
-        let (message, help) = sentence(&self.finding);
+        let (problem, help) = sentence(&self.finding);
+        let message = match self.function.as_deref().filter(|_| self.in_library) {
+            Some(function) if !problem.contains(&format!("`{function}`")) => {
+                format!("in the library's `{function}`: {problem}")
+            }
+            _ => problem,
+        };
         let also = accesses::also(&self.finding).into_iter().map(|(site, text)| (site.0, text)).collect();
         Words { code: code(&self.finding), message, help, also }
     }

@@ -1,8 +1,11 @@
 //! The words of [`ConstantFault`], [`NumberFault`] and [`RangeFault`].
 
 use super::sentence::{Sentence, grouped};
-use crate::constant::NAMES_OF_TILE_SIZES;
+use crate::constant::{NAMES_OF_TILE_SIZES, is_tile_size};
 use crate::finding::{ConstantFault, LoopSize, NumberFault, RangeFault};
+
+/// The largest value that is named for a tile size: that of a size in a loop's head.
+const MOST_OF_LOOP: usize = 65_535;
 
 impl ConstantFault {
     pub(super) fn words(&self) -> Sentence {
@@ -17,12 +20,25 @@ impl ConstantFault {
             Self::OfParameter { .. } => {
                 (self.problem(), "make it a const parameter of its own: `const WIDTH: usize`".into())
             }
-            Self::SetToNumber { name, .. } => (self.problem(), format!("set `{name}` to a whole number")),
+            Self::SetToNumber { name, value } => {
+                let most = if is_tile_size(name) { MOST_OF_LOOP } else { usize::MAX };
+                let least = usize::from(is_tile_size(name));
+                let help = match value.fract() == 0.0 && *value >= 0.0 && *value < usize::MAX as f32 {
+                    true => format!("set `{name}` to {value}, without a decimal point or an exponent"),
+                    false => format!("set `{name}` to a whole number from {least} to {}", grouped(most)),
+                };
+                (self.problem(), help)
+            }
             Self::SetNotFinite { name, .. } => (self.problem(), format!("set `{name}` to a finite number")),
             Self::OpenButNoTileSize { name } => {
                 let help = "`_` is for tile sizes, constants of type usize with the name";
                 (self.problem(), format!("write the value of `{name}`; {help} {NAMES_OF_TILE_SIZES}"))
             }
+            Self::Overflow { .. } => {
+                let help = format!("choose constants with which this is from 0 to {}", grouped(usize::MAX));
+                (self.problem(), help)
+            }
+            Self::DivisionByZero { divisor, .. } => (self.problem(), way_out(divisor, "of at least 1")),
             _ => (self.problem(), help.into()),
         }
     }
@@ -32,11 +48,24 @@ impl ConstantFault {
             Self::Open { name } => format!("`{name}` is left open, and no value was chosen for it"),
             Self::OpenButNoTileSize { name } => format!("`{name}` is left open, but is not a tile size"),
             Self::Circular { name } => format!("`{name}` depends on itself"),
-            Self::SetToNumber { name, value } => format!("`{name}` is a usize, but this build sets it to {value:?}"),
+            Self::SetToNumber { name, value } => {
+                let value = match value.fract() == 0.0 {
+                    true if *value < 0.0 => value.to_string(),
+                    true if *value >= usize::MAX as f32 => format!("more than {}", grouped(usize::MAX)),
+                    _ => format!("{value:?}"),
+                };
+                format!("`{name}` is a usize, but this build sets it to {value}")
+            }
             Self::SetNotFinite { name, value } => {
                 format!("numbers of a kernel must be finite, but this build sets `{name}` to {value:?}")
             }
-            Self::Overflow { operator } => format!("`{operator}` in a constant leaves the range of usize"),
+            Self::Overflow { operator, values: [left, right] } => {
+                let computed = match operator.chars().all(char::is_alphanumeric) {
+                    true => format!("{left}.{operator}({right})"),
+                    false => format!("{left} {operator} {right}"),
+                };
+                format!("`{operator}` in a constant leaves the range of usize: {computed}")
+            }
             Self::OfParameter { parameter } => {
                 format!("Rust does not allow sizes computed from a const parameter, as this one from `{parameter}`")
             }
@@ -49,7 +78,10 @@ impl ConstantFault {
             Self::OfType { name, ty } => format!("`{name}` is of type {ty}, but sizes are of type usize"),
             Self::Negative => "a constant of type usize can't be negative".into(),
             Self::Operator { sign } => format!("the compiler doesn't compute `{sign}` in a constant"),
-            Self::DivisionByZero { operator } => format!("`{operator}` by zero in a constant"),
+            Self::DivisionByZero { operator, divisor } => match is_number(divisor) {
+                true => format!("`{operator}` by zero in a constant"),
+                false => format!("`{operator}` by zero in a constant: `{divisor}` is 0"),
+            },
             Self::Method { name } => format!("the compiler doesn't compute `{name}` in a constant"),
             Self::NotComputable => "the compiler can't compute this as a constant".into(),
         }
@@ -97,21 +129,46 @@ impl NumberFault {
 
 impl RangeFault {
     pub(super) fn words(&self) -> Sentence {
-        (self.problem(), "choose another size".into())
+        (self.problem(), self.help())
+    }
+
+    fn help(&self) -> String {
+        let from = |least: usize, most: usize| format!("from {least} to {}", grouped(most));
+        match self {
+            Self::Loop { size, most, .. }
+            | Self::TensorColumns { size, most, .. }
+            | Self::TensorRows { size, most, .. } => way_out(size, &from(1, *most)),
+            Self::Tile { sizes, most, .. } => {
+                let all: Vec<String> = sizes.iter().map(|size| way_out(size, &from(1, *most))).collect();
+                all.join("; ")
+            }
+            Self::Zero { name } => way_out(name, "of at least 1"),
+            Self::TopK { top_k, experts } => {
+                format!("{}, or of at least {top_k} for `EXPERTS`", way_out("TOP_K", &from(1, *experts)))
+            }
+            Self::Experts { most, .. } => way_out("EXPERTS", &from(1, *most)),
+            Self::Spare { most, .. } => way_out("SPARE", &from(0, *most)),
+            Self::Chosen { most, .. } => {
+                let powers = std::iter::successors(Some(1), |power| Some(2 * power)).take_while(|power| power <= most);
+                let powers: Vec<String> = powers.map(|power: usize| power.to_string()).collect();
+                format!("choose one of the values 0, {} for `CHUNKS_AT_MOST`", powers.join(", "))
+            }
+            Self::Tokens { top_k, .. } => way_out("TOKENS", &from(1, i32::MAX as usize / top_k)),
+        }
     }
 
     fn problem(&self) -> String {
         match self {
-            Self::Loop { value, counts, most } => {
+            Self::Loop { value, counts, most, .. } => {
                 format!("{value} {} are out of range: 1 to {}", counts.words(), grouped(*most))
             }
-            Self::TensorColumns { tensor, value, most } => {
+            Self::TensorColumns { tensor, value, most, .. } => {
                 format!("`{tensor}` has {value} columns, out of range: 1 to {}", grouped(*most))
             }
-            Self::TensorRows { tensor, value, most } => {
+            Self::TensorRows { tensor, value, most, .. } => {
                 format!("a matrix of `{tensor}` has {value} rows, out of range: 1 to {}", grouped(*most))
             }
-            Self::Tile { param, rows, cols, most } => format!(
+            Self::Tile { param, rows, cols, most, .. } => format!(
                 "`{param}` is a tile of {rows} rows and {cols} columns, out of range: 1 to {} of each",
                 grouped(*most)
             ),
@@ -129,6 +186,23 @@ impl RangeFault {
             }
         }
     }
+}
+
+/// The help for a size that is out of range: `size` is its expression, and `range` are the possible values.
+fn way_out(size: &str, range: &str) -> String {
+    if is_number(size) {
+        format!("write a number {range}")
+    } else if size.chars().all(|character| character.is_alphanumeric() || character == '_') {
+        format!("choose a value {range} for `{size}`")
+    } else {
+        format!("choose constants that give `{size}` a value {range}")
+    }
+}
+
+/// Whether an expression is a literal.
+fn is_number(expression: &str) -> bool {
+    expression.starts_with(|character: char| character.is_ascii_digit())
+        && expression.chars().all(|character| character.is_alphanumeric() || character == '_')
 }
 
 impl LoopSize {

@@ -5,7 +5,7 @@ use super::{Builder, Operand};
 use crate::constant::Constant;
 use crate::finding::{BodyFault, Finding};
 use crate::ids::Id as _;
-use crate::syntax::BodyExpr;
+use crate::syntax::{BodyExpr, one_line};
 use hpmoe_kernels::op::OperandKind;
 use hpmoe_kernels::ops;
 use proc_macro2::Span;
@@ -31,7 +31,9 @@ impl Builder<'_> {
         if stated == [made] {
             return Some(());
         }
-        self.errors.push(span, Finding::Body(BodyFault::Columns { operation: name.to_owned(), stated, made }));
+        let (operation, sizes) = (name.to_owned(), sizes.iter().map(one_line).collect());
+        let library = self.function.library;
+        self.errors.push(span, Finding::Body(BodyFault::Columns { operation, sizes, stated, made, library }));
         None
     }
 

@@ -4,6 +4,7 @@ use super::table::Constants;
 use crate::constant::Constant;
 use crate::finding::{ConstantFault, Errors, Finding, FindingAt, NameKind};
 use crate::names::{ByName, nearest};
+use crate::syntax::spelled::{one_line, unparenthesized};
 use quote::ToTokens as _;
 use syn::spanned::Spanned as _;
 use syn::{BinOp, Expr, Lit};
@@ -30,10 +31,12 @@ impl Constants {
 
     pub(super) fn value(&self, expr: &Expr, locals: &ByName<usize>) -> Result<usize, FindingAt> {
         let fault = |fault: ConstantFault| Box::new((expr.span(), Finding::Constant(fault)));
-        let checked = |value: Option<usize>, operator: &'static str| {
-            value.ok_or_else(|| fault(ConstantFault::Overflow { operator }))
+        let checked = |value: Option<usize>, operator: &'static str, values: [usize; 2]| {
+            value.ok_or_else(|| fault(ConstantFault::Overflow { operator, values }))
         };
-        let by_zero = |operator: &'static str| fault(ConstantFault::DivisionByZero { operator });
+        let by_zero = |operator: &'static str, divisor: &Expr| {
+            fault(ConstantFault::DivisionByZero { operator, divisor: one_line(unparenthesized(divisor)) })
+        };
         match expr {
             Expr::Lit(lit) => match &lit.lit {
                 // A const argument has its sign in the literal.
@@ -75,28 +78,30 @@ impl Constants {
             Expr::Binary(binary) => {
                 let left = self.value(&binary.left, locals)?;
                 let right = self.value(&binary.right, locals)?;
+                let values = [left, right];
                 match binary.op {
-                    BinOp::Add(_) => checked(left.checked_add(right), "+"),
-                    BinOp::Sub(_) => checked(left.checked_sub(right), "-"),
-                    BinOp::Mul(_) => checked(left.checked_mul(right), "*"),
-                    BinOp::Div(_) => left.checked_div(right).ok_or_else(|| by_zero("/")),
-                    BinOp::Shl(_) => checked(by(right).and_then(|by| left.checked_shl(by)), "<<"),
-                    BinOp::Shr(_) => checked(by(right).and_then(|by| left.checked_shr(by)), ">>"),
-                    BinOp::Rem(_) => left.checked_rem(right).ok_or_else(|| by_zero("%")),
+                    BinOp::Add(_) => checked(left.checked_add(right), "+", values),
+                    BinOp::Sub(_) => checked(left.checked_sub(right), "-", values),
+                    BinOp::Mul(_) => checked(left.checked_mul(right), "*", values),
+                    BinOp::Div(_) => left.checked_div(right).ok_or_else(|| by_zero("/", &binary.right)),
+                    BinOp::Shl(_) => checked(by(right).and_then(|by| left.checked_shl(by)), "<<", values),
+                    BinOp::Shr(_) => checked(by(right).and_then(|by| left.checked_shr(by)), ">>", values),
+                    BinOp::Rem(_) => left.checked_rem(right).ok_or_else(|| by_zero("%", &binary.right)),
                     other => Err(fault(ConstantFault::Operator { sign: other.to_token_stream().to_string() })),
                 }
             }
             Expr::MethodCall(call) if call.args.len() == 1 => {
                 let left = self.value(&call.receiver, locals)?;
                 let right = self.value(&call.args[0], locals)?;
+                let values = [left, right];
                 match call.method.to_string().as_str() {
                     "div_ceil" if right > 0 => Ok(left.div_ceil(right)),
-                    "div_ceil" => Err(by_zero("div_ceil")),
+                    "div_ceil" => Err(by_zero("div_ceil", &call.args[0])),
                     "next_multiple_of" if right > 0 => {
-                        checked(left.checked_next_multiple_of(right), "next_multiple_of")
+                        checked(left.checked_next_multiple_of(right), "next_multiple_of", values)
                     }
-                    "next_multiple_of" => Err(by_zero("next_multiple_of")),
-                    "pow" => checked(by(right).and_then(|by| left.checked_pow(by)), "pow"),
+                    "next_multiple_of" => Err(by_zero("next_multiple_of", &call.args[0])),
+                    "pow" => checked(by(right).and_then(|by| left.checked_pow(by)), "pow", values),
                     "min" => Ok(left.min(right)),
                     "max" => Ok(left.max(right)),
                     other => Err(fault(ConstantFault::Method { name: other.to_owned() })),

@@ -1,9 +1,10 @@
 //! Reads task bodies.
 
-use super::forms::{constant_argument, is_empty, unparenthesized, written_or_inferred};
+use super::forms::{constant_argument, is_empty, written_or_inferred};
 use super::refused::{casts_value, form};
 use crate::finding::{BodyForm, Errors, Finding, SyntaxFault};
 use crate::syntax::ast::{BodyExpr, BodyStmt, HelperCall};
+use crate::syntax::spelled::unparenthesized;
 use hpmoe_kernels::op::{ElementType, OperandKind};
 use hpmoe_kernels::ops;
 use proc_macro2::Span;

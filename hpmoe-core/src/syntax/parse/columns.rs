@@ -1,10 +1,10 @@
 //! Finds values whose number of columns rustc can't infer. The use of some operations' results determines their columns. rustc infers these
 //! from a store, an assignment, a function's parameter or result, and the left operand of an operator, but from no other use.
 
-use super::forms::unparenthesized;
 use super::kernel::functions_of_tasks;
 use crate::finding::{BodyFault, Errors, Finding};
 use crate::syntax::ast::Kernel;
+use crate::syntax::spelled::unparenthesized;
 use hpmoe_kernels::op::OperandKind;
 use hpmoe_kernels::ops;
 use proc_macro2::Span;

@@ -1,11 +1,12 @@
 //! Reads taskflows: signatures here, statements in `statements`.
 
-use super::forms::{const_parameters, element_fault, one_line, plain_function, tensor_type};
+use super::forms::{const_parameters, element_fault, plain_function, tensor_type};
 use super::known_flows::{KnownFlows, is_public};
 use super::reader::{Held, Reader};
 use super::route::{kept_in, made_route, makes_route};
 use crate::finding::{Errors, Finding, FindingAt, SyntaxFault};
 use crate::syntax::ast::{Flow, FlowParam, Role, TensorKind};
+use crate::syntax::spelled::one_line;
 use hpmoe_kernels::op::ElementType;
 use std::cell::RefCell;
 use syn::spanned::Spanned as _;

@@ -1,6 +1,7 @@
 //! Small forms that several readers share: names, const arguments, tensor types, signatures.
 
 use crate::finding::{ConstantFault, Errors, Finding, FindingAt, NotPlain, SyntaxFault};
+use crate::syntax::spelled::{one_line, unparenthesized};
 use hpmoe_kernels::op::ElementType;
 use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::ToTokens;
@@ -9,15 +10,6 @@ use syn::{Expr, GenericArgument, GenericParam, PathArguments, ReturnType, Safety
 
 pub(super) fn fault(at: &impl syn::spanned::Spanned, fault: SyntaxFault) -> FindingAt {
     Box::new((at.span(), Finding::Syntax(fault)))
-}
-
-/// The expression inside parentheses, or the expression itself.
-pub(super) fn unparenthesized(expr: &Expr) -> &Expr {
-    match expr {
-        Expr::Paren(paren) => unparenthesized(&paren.expr),
-        Expr::Group(group) => unparenthesized(&group.expr),
-        _ => expr,
-    }
 }
 
 pub(super) fn ident(expr: &Expr) -> Option<String> {
@@ -231,31 +223,6 @@ pub(super) fn written_or_inferred(argument: &GenericArgument) -> Option<Expr> {
         }
         other => constant_argument(other),
     }
-}
-
-/// The text of a call on one line, with the usual spaces.
-pub(super) fn one_line(call: &impl ToTokens) -> String {
-    let mut text = call.to_token_stream().to_string();
-    for (from, to) in [
-        (" . ", "."),
-        (" (", "("),
-        ("( ", "("),
-        (" )", ")"),
-        (" [", "["),
-        ("[ ", "["),
-        (" ]", "]"),
-        (" ,", ","),
-        ("& ", "&"),
-        (" :: ", "::"),
-        (" : ", ": "),
-        ("< ", "<"),
-        (" <", "<"),
-        (" >", ">"),
-        (",)", ")"),
-    ] {
-        text = text.replace(from, to);
-    }
-    text
 }
 
 /// Whether a statement is a lone semicolon.

@@ -2,10 +2,10 @@
 //! references passed to functions that take values, or the reverse. A value (`Value<R, C>`) is not copied: `a + b`,
 //! `f(a)` and `let c = a;` move it, whereas `&a + &b` and `a.exp()` borrow it.
 
-use super::forms::{one_line, unparenthesized};
 use super::kernel::functions_of_tasks;
 use crate::finding::{BodyFault, Errors, Finding, HelperFault};
 use crate::syntax::ast::{HelperFn, HelperType, Kernel};
+use crate::syntax::spelled::{one_line, unparenthesized};
 use hpmoe_kernels::ops;
 use proc_macro2::Span;
 use syn::spanned::Spanned as _;

@@ -1,8 +1,8 @@
 //! Classifies the expressions that no task body can have.
 
-use super::forms::unparenthesized;
 use crate::finding::BodyForm;
 use crate::syntax::constants::METHODS;
+use crate::syntax::spelled::unparenthesized;
 use syn::{Expr, ExprCast};
 
 /// The form of an expression that the readers of bodies don't know.

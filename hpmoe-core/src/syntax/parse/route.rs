@@ -1,8 +1,9 @@
 //! Reads the statement that makes a route: `let route = Route::of::<EXPERTS>(ep, &ids);`.
 
-use super::forms::{constant_argument, fault, ident, name_of, one_line};
+use super::forms::{constant_argument, fault, ident, name_of};
 use crate::finding::{FindingAt, SyntaxFault};
 use crate::syntax::ast::MadeRoute;
+use crate::syntax::spelled::one_line;
 use proc_macro2::Span;
 use syn::{Expr, ExprCall, ExprMethodCall, Pat, PathArguments, Stmt};
 

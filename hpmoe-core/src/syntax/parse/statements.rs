@@ -2,8 +2,7 @@
 
 use super::arguments::argument;
 use super::forms::{
-    constant_argument, fault, generic_tensor, ident, is_empty, is_unique, name_of, one_line, unknown_element,
-    written_or_inferred,
+    constant_argument, fault, generic_tensor, ident, is_empty, is_unique, name_of, unknown_element, written_or_inferred,
 };
 use super::known_flows::function;
 use super::parts;
@@ -12,6 +11,7 @@ use super::route::{makes_route, whole};
 use crate::finding::{Errors, Finding, FindingAt, NameKind, PartFault, SyntaxFault};
 use crate::names::nearest;
 use crate::syntax::ast::{Flow, Let, Over, Stmt, TensorKind};
+use crate::syntax::spelled::one_line;
 use syn::spanned::Spanned as _;
 use syn::{Expr, Pat, PathArguments};
 

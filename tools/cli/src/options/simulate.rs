@@ -70,9 +70,10 @@ pub(crate) struct LayerArgs {
     /// Sets a constant in every kernel that declares it, or in one (`rms::HIDDEN=32`); can be repeated.
     #[arg(long = "set", value_name = "NAME=VALUE")]
     pub(crate) settings: Vec<String>,
-    /// The pass of the layer.
-    #[arg(long, value_enum, default_value = "forward")]
-    pub(crate) direction: DirectionName,
+    /// The pass of the layer: chooses the taskflow of this name if the file has several; by default `forward`. An error if the taskflow computes
+    /// the other pass.
+    #[arg(long, value_enum)]
+    pub(crate) direction: Option<DirectionName>,
     /// The taskflow, as NAME or KERNEL::NAME; by default the one with the name of the direction, or the only one.
     #[arg(long, value_name = "NAME")]
     pub(crate) taskflow: Option<String>,

@@ -1,9 +1,10 @@
 //! A layer, a routing and a target to simulate.
 
 use super::copies::Copies;
+use super::direction::Choice;
 use crate::options::{GradientType, LayerArgs, Switch};
 use crate::placements;
-use crate::plan::{FlowPlan, Origin, Tuning, chosen, plans, warn_of_costly_sizes};
+use crate::plan::{FlowPlan, Origin, Tuning, plans, warn_of_costly_sizes};
 use crate::routing::routed;
 use hpmoe_core::analyze::CheckedGraph;
 use hpmoe_core::compile::scheduled;
@@ -57,10 +58,10 @@ impl Scenario {
         let tuning = Tuning::unless(options.untuned || given.is_some());
         let expected = Expected { ranks: Some(options.ranks), tokens: None };
         let plans = plans(&options.file, &options.settings, (&target, expected), tuning)?;
-        let direction = Direction::from(options.direction);
-        let is_named = plans.iter().any(|plan| plan.graph().taskflow == direction.name());
-        let by_direction = (is_named || plans.len() > 1).then(|| direction.name());
-        let mut plan = chosen(plans, options.taskflow.as_deref().or(by_direction))?;
+        let choice = Choice::new(options, &plans);
+        let mut plan = choice.plan(plans)?;
+        let layer = same_layer(&plan.checked);
+        let direction = choice.direction(&plan, &layer)?;
         if let Some(choices) = given {
             (plan.choices, plan.origin) = (choices, Origin::Given);
         }
@@ -74,7 +75,6 @@ impl Scenario {
         let placement = placements::chosen(options.placement.as_ref(), options.ranks, &graph.sizes)?;
         let routing = routed(&options.routing, &graph.sizes, options.ranks, placement.as_ref())?;
         let copies = placement.map(|placement| Copies::new(graph, &placement, &target)).transpose()?;
-        let layer = same_layer(&plan.checked);
         let room = room(options, &plan)?;
         let chunks = match room {
             None => graph.sizes.chunks,
@@ -88,7 +88,7 @@ impl Scenario {
         Ok(Self {
             tokens: (0..options.ranks).map(|rank| routing.tokens(rank)).max().unwrap_or_default(),
             name: format!("{}::{}", graph.kernel, graph.taskflow),
-            direction: layer.as_ref().map_or(direction, |layer| layer.direction),
+            direction,
             ranks: options.ranks,
             gradients: (options.gradients == GradientType::Bf16).then_some(Written::BF16),
             target,

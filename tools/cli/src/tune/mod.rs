@@ -21,7 +21,7 @@ const INTERRUPTED: u8 = 130;
 
 pub(crate) fn tune(options: &TuneArgs) -> Result<ExitCode, String> {
     if !(options.seconds.is_finite() && options.seconds > 0.0) {
-        return Err(format!("--seconds is {}, but must be above 0", options.seconds));
+        return Err(format!("--seconds is {}, but must be a finite number above 0, such as 60", options.seconds));
     }
     let target = options.target.read()?;
     let input = SourceFile::as_written(&options.file, &options.settings)?;

@@ -102,10 +102,10 @@ impl Job {
         });
         let result = result.map_err(|no_result| match no_result {
             NoResult::Impossible => format!(
-                "kernel `{}` can't be simulated on {} ranks with these routings: `hpmoe simulate {}` says why",
+                "kernel `{}` can't be simulated on {} ranks with these routings: {}",
                 searched.name,
                 self.options.ranks,
-                printable_path(&self.options.file)
+                why_impossible(&self.options)
             ),
             // Not printed: the main thread no longer waits for it.
             NoResult::Ended { .. } => format!("kernel `{}`: the search was given up", searched.name),
@@ -131,6 +131,23 @@ impl Job {
         chosen.retain(|name, size| sizes.get(name).is_some_and(|own| own != size));
         Ok(if built(source, &chosen).is_some() { chosen } else { NamedSizes::new() })
     }
+}
+
+/// The way to find out why the start of a search can't be simulated: the command that simulates it.
+fn why_impossible(options: &TuneArgs) -> String {
+    let mut command = format!("hpmoe simulate {}", printable_path(&options.file));
+    let mut add = |option: &str, value: &str| command.push_str(&format!(" {option} {value}"));
+    options.settings.iter().for_each(|setting| add("--set", setting));
+    options.target.constants.iter().for_each(|constant| add("--constant", constant));
+    add("--target", &options.target.target);
+    add("--ranks", &options.ranks.to_string());
+    if let [routing] = &options.routings[..] {
+        add("--routing", routing);
+        return format!("`{command}` says why");
+    }
+    let default = ROUTINGS.iter().copied().filter(|_| options.routings.is_empty());
+    let tried: Vec<&str> = options.routings.iter().map(String::as_str).chain(default).collect();
+    format!("`{command} --routing …` says why, with one of {}", tried.join(", "))
 }
 
 /// The data about the kernel that threads and files need.
@@ -215,5 +232,30 @@ impl News<'_> {
         };
         let part = (progress.step != SearchStep::Candidates).then(|| simulated as f64 / all as f64);
         Doing { text, part }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::{Command, Options};
+    use clap::Parser as _;
+
+    fn why(arguments: &[&str]) -> String {
+        match Options::parse_from([&["hpmoe", "tune", "layer.rs"][..], arguments].concat()).command {
+            Command::Tune(options) => why_impossible(&options),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn the_simulation_that_explains_a_failed_search_has_the_same_options() {
+        let given = ["--set", "TILE_M=64", "--set", "PUT=8", "--constant", "sync.signal_ns=7", "--ranks", "3"];
+        let command = "hpmoe simulate layer.rs --set TILE_M=64 --set PUT=8 --constant sync.signal_ns=7 --target ascend-a3 --ranks 3";
+        assert_eq!(
+            why(&[&given[..], &["--routing", "zipf:2"]].concat()),
+            format!("`{command} --routing zipf:2` says why")
+        );
+        assert_eq!(why(&given), format!("`{command} --routing …` says why, with one of {}", ROUTINGS.join(", ")));
     }
 }

@@ -52,3 +52,36 @@ fn json_has_what_the_text_says() {
     assert!(fault["column"].as_u64().unwrap() > 1 && fault["code"].as_str().unwrap().starts_with("HP"), "{fault}");
     assert!(fault["message"].as_str().unwrap().contains("gates"), "{fault}");
 }
+
+#[test]
+fn every_subcommand_shows_the_faults_that_check_shows() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("page.html");
+    let page = page.to_str().unwrap();
+    for setting in ["PUT=0", "TILE_M=0", "TILE_N=0"] {
+        let output = hpmoe(&["check", LAYER, "--set", setting]);
+        assert!(!output.status.success());
+        let shown = String::from_utf8(output.stderr).unwrap();
+        assert!(shown.contains("moe_ffn.rs:"), "{shown}");
+        let commands: [&[&str]; 9] = [
+            &["simulate", LAYER],
+            &["schedule", LAYER],
+            &["schedule", LAYER, "--tile-tasks", "1000"],
+            &["graph", LAYER],
+            &["emit", LAYER],
+            &["memory", LAYER],
+            &["tune", LAYER, "--dry-run", "--seconds", "60"],
+            &["report", LAYER, "--out", page],
+            &["diff", LAYER, LAYER],
+        ];
+        for command in commands {
+            let output = hpmoe(&[command, &["--set", setting]].concat());
+            assert!(!output.status.success() && output.stdout.is_empty(), "{command:?} succeeds with {setting}");
+            let said = String::from_utf8(output.stderr).unwrap();
+            let (first, rest) = said.split_once("\n\n").unwrap();
+            assert!(first.starts_with("error: kernel `moe_ffn` has "), "{command:?}: {said}");
+            assert!(first.contains(&format!(" with {}", setting.replace('=', " = "))), "{command:?}: {said}");
+            assert_eq!(rest.trim_end(), shown.trim_end(), "{command:?}");
+        }
+    }
+}

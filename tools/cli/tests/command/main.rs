@@ -29,6 +29,10 @@ use std::process::{Command, Output};
 const LAYER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/moe_ffn.rs");
 /// The forward and the backward pass.
 const BACKWARD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/moe_backward.rs");
+/// A backward pass in chunks, alone in its file.
+const CHUNKED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/moe_backward_chunked.rs");
+/// A layer that makes its route, which the original does not implement.
+const ROUTER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/moe_router.rs");
 /// Sizes that are simulated quickly, with tiles as large as on a device.
 const SIZE: &str =
     "HIDDEN=1024,INTER=256,EXPERTS=16,TOP_K=4,TOKENS=256,TILE_M=128,TILE_N=256,PUT=16,BLOCK=16,COLUMNS=1024";

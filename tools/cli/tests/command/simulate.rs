@@ -1,6 +1,6 @@
 //! The subcommand `hpmoe simulate`.
 
-use crate::{BACKWARD, LAYER, SIZE, hpmoe, json, prints, refuses};
+use crate::{BACKWARD, CHUNKED, LAYER, ROUTER, SIZE, hpmoe, json, prints, refuses};
 use serde_json::Value;
 use std::path::Path;
 
@@ -60,6 +60,55 @@ fn the_others_have_the_backward_pass_of_the_kernel() {
     }
     let refused = refuses(&with(&["--taskflow", "sideways"]));
     assert!(refused.contains("no taskflow `sideways`") && refused.contains("moe_ffn::forward"), "{refused}");
+}
+
+#[test]
+fn a_direction_that_the_taskflow_does_not_compute_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("page.html");
+    let report = ["report", LAYER, "--out", page.to_str().unwrap()];
+    let backward = &["--direction", "backward"];
+    for command in [with(&[]), with(&["--policy", "serial"]), with(&["--ablate"]), report.to_vec()] {
+        let refused = refuses(&[&command[..], backward].concat());
+        assert!(
+            refused.contains(
+                "--direction backward: `moe_ffn::forward` is a forward pass, and kernel `moe_ffn` has no other taskflow: \
+                 leave --direction out"
+            ),
+            "{refused}"
+        );
+    }
+    // A given taskflow takes precedence over the direction, but must not contradict it.
+    for (taskflow, direction, other) in
+        [("forward", "backward", "forward"), ("backward_dispatching", "forward", "backward")]
+    {
+        let refused = refuses(&["simulate", BACKWARD, "--taskflow", taskflow, "--direction", direction]);
+        let pass =
+            format!("--direction {direction}: `moe_train::{taskflow}` is a {other} pass: choose --taskflow among");
+        assert!(refused.contains(&pass) && refused.contains("moe_train::backward_recomputing"), "{refused}");
+    }
+    // No taskflow has the name, and there are several.
+    let text = std::fs::read_to_string(BACKWARD).unwrap().replace("pub fn backward(", "pub fn back(");
+    let path = folder.path().join("several.rs");
+    std::fs::write(&path, text).unwrap();
+    let several = path.to_str().unwrap();
+    let refused = refuses(&["simulate", several, "--direction", "backward"]);
+    assert!(
+        refused.contains("--direction backward: no taskflow is called `backward`: choose --taskflow among")
+            && refused.contains("moe_train::back,"),
+        "{refused}"
+    );
+    let named = ["simulate", several, "--taskflow", "back", "--direction", "backward", "--policy", "ours", "--json"];
+    assert_eq!(json(&named)["direction"], "backward");
+    // The only taskflow may have any name. The direction of another layer than the original's is the one that is given.
+    let renamed = std::fs::read_to_string(ROUTER).unwrap().replace("pub fn forward(", "pub fn layer(");
+    std::fs::write(&path, renamed).unwrap();
+    for given in ["forward", "backward"] {
+        let found = json(&["simulate", several, "--direction", given, "--policy", "ours", "--json"]);
+        assert_eq!(found["direction"], given);
+    }
+    let chunked = json(&["simulate", CHUNKED, "--policy", "ours", "--json"]);
+    assert_eq!(chunked["direction"], "backward");
 }
 
 #[test]

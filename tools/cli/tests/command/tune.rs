@@ -6,6 +6,14 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 #[test]
+fn a_search_lasts_a_finite_number_of_seconds() {
+    for seconds in ["inf", "nan", "0", "-1"] {
+        let refused = refuses(&["tune", LAYER, &format!("--seconds={seconds}"), "--dry-run"]);
+        assert!(refused.contains("but must be a finite number above 0"), "{refused}");
+    }
+}
+
+#[test]
 fn nothing_is_kept_for_a_machine_that_it_was_not_found_on() {
     let folder = tempfile::tempdir().unwrap();
     let layer = folder.path().join("layer.rs");
