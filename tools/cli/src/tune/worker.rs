@@ -74,7 +74,12 @@ impl Job {
         let source = &input.kernels[self.place];
         let Front { kernel, flows, .. } = input.front(source)?;
         let first = flows.first().ok_or_else(|| format!("kernel `{name}` has no taskflow"))?;
+        tell(Told::Doing(Doing { text: "drawing routings".to_owned(), part: None }));
         let routings = self.routings(&first.graph().sizes)?;
+        tell(Told::Doing(Doing {
+            text: "estimating the times with fixed and with chosen tile sizes".to_owned(),
+            part: None,
+        }));
         let mut sizes = sizes(&source.module, &kernel);
         // Sizes that are set stay.
         sizes.retain(|name, _| !source.set.contains(name));
