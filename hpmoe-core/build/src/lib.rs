@@ -28,7 +28,8 @@
 //! | `HPMOE_OBJECTS` | a folder of compiled objects that several builds share |
 //!
 //! A file `moe.tuned.toml` next to a kernel's source holds the schedules that `hpmoe tune` has found. A build uses the one for its
-//! constants and its target.
+//! constants and its target. If the build sets other tile sizes than those that the schedule was found with, it uses the default schedule,
+//! and a warning says so.
 //!
 //! Cargo runs the script again when an input of the build arrives, changes or goes: a kernel, its `.tuned.toml`, a target, an operator or a
 //! file that it includes. It does so even if the file has an old time stamp, because the folders of these files are watched too. Cargo

@@ -151,24 +151,25 @@ impl Build {
         let kernel = &source.module.ident;
         let file = tuned_file(Path::new(&source.file));
         let file = file.display();
-        let missing = match kept {
-            Kept::Fits(build) => {
-                if !build.replaced.is_empty() {
-                    println!(
-                        "cargo::warning=kernel `{kernel}` is built with {}, as `{file}` says; a value that the build sets \
-                         takes precedence over `{file}`",
-                        build.replaced_text()
-                    );
-                }
-                return Some(build.candidate);
+        if let Kept::Fits(build) = kept {
+            if !build.replaced.is_empty() {
+                println!(
+                    "cargo::warning=kernel `{kernel}` is built with {}, as `{file}` says; if the build sets other values, it uses \
+                     them and the default schedule",
+                    build.replaced_text()
+                );
             }
-            Kept::Nothing => "has no schedule for these constants",
-            Kept::Outdated => "has tile sizes that the kernel can't have any more",
-        };
+            return Some(build.candidate);
+        }
+        let set: Vec<String> = given.0.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let set = if set.is_empty() { String::new() } else { format!(" --set {}", set.join(",")) };
         println!(
-            "cargo::warning=kernel `{kernel}` is built with the default schedule: `{file}` {missing} on {} (`hpmoe tune {}{}` \
+            "cargo::warning=kernel `{kernel}` is built with the default schedule: `{file}` {} on {} (`hpmoe tune {}{}{set}` \
              finds one)",
-            self.target.name, source.file, self.tune
+            kept.default_because().unwrap_or_default(),
+            self.target.name,
+            source.file,
+            self.tune
         );
         None
     }

@@ -5,6 +5,7 @@ use crate::expansions;
 use crate::module::{Build, settings_of};
 use crate::sources::{KernelModule, read_sources};
 use crate::target::Machine;
+use crate::tuned::{Kept, kept_for};
 use crate::units::Unit;
 use hpmoe_core::sizes::Expected;
 use hpmoe_core::syntax::Overrides;
@@ -190,6 +191,47 @@ fn open_sizes_are_chosen_unless_something_says_more() {
     let set = Overrides::from_iter([("BLOCK".to_owned(), 2.into())]);
     package.build_with(&built_in, set, Expected::default(), "set");
     assert_eq!(block("set"), 2);
+}
+
+/// The choices of a file are not for other sizes, whether the build sets these or the source has changed.
+#[test]
+fn what_was_tuned_is_built_only_with_its_tile_sizes() {
+    let source = include_str!("../../../ui-tests/kernels/mixed.rs");
+    let file = include_str!("../../../ui-tests/kernels/mixed.tuned.toml");
+    let known = |source: &str, file: &str, settings: &str| {
+        let module = hpmoe_core::front::modules(source).unwrap().remove(0);
+        let set = hpmoe_core::artifacts::parse_settings(settings).unwrap();
+        let (target, tuned) = (hpmoe_core::target::Target::ascend_a3(), hpmoe_core::tuned::Tuned::read(file).unwrap());
+        let open = hpmoe_core::sizes::open_sizes(&module, &set, &target, Expected::default()).unwrap();
+        kept_for(&tuned, &module, (&set, &open), &target).unwrap()
+    };
+    let is_used = |source: &str, file: &str, settings: &str| {
+        let known = known(source, file, settings);
+        assert_eq!(matches!(known, Kept::Fits(_)), known.default_because().is_none());
+        known.default_because().unwrap_or_else(|| "used".to_owned())
+    };
+    let other_block = "has only a schedule found with BLOCK = 4, not with BLOCK = 2,";
+    let open = source.replace("pub const BLOCK: usize = 8;", "pub const BLOCK: usize = _;");
+    for source in [source, &open] {
+        assert_eq!(is_used(source, file, ""), "used");
+        assert_eq!(is_used(source, file, "BLOCK=4"), "used");
+        assert_eq!(is_used(source, file, "BLOCK=2"), other_block);
+    }
+    // Files of older versions don't name sizes that the search has left as in the source.
+    assert_eq!(is_used(source, file, "PUT=4"), "used");
+    let with_put = file.replace("TOP_K = 2 }", "TOP_K = 2, PUT = 8 }");
+    assert_eq!(is_used(source, &with_put, ""), "used");
+    let other_put = "has only a schedule found with PUT = 8, not with PUT = 4,";
+    assert_eq!(is_used(source, &with_put, "PUT=4"), other_put);
+    let changed = source.replace("pub const PUT: usize = 8;", "pub const PUT: usize = 4;");
+    assert_eq!(is_used(&changed, &with_put, ""), other_put);
+    assert_eq!(is_used(&changed, &with_put, "PUT=8"), "used");
+    // One file may have schedules for several sizes.
+    let entry = &file[file.find("[[tuned]]").unwrap()..];
+    let several = format!("{file}\n{}", entry.replace("BLOCK = 4", "BLOCK = 2").replace("put_cores = 20, ", ""));
+    assert_ne!(known(source, &several, "BLOCK=2"), known(source, &several, "BLOCK=4"));
+    assert_eq!(is_used(source, &several, "BLOCK=2"), "used");
+    assert_eq!(known(source, &several, ""), known(source, file, ""));
 }
 
 #[test]

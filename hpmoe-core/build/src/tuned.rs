@@ -3,7 +3,7 @@
 use hpmoe_core::front::{Front, front};
 use hpmoe_core::syntax::{Overrides, declared_constants};
 use hpmoe_core::target::{FileFault, Target};
-use hpmoe_core::tuned::{Candidate, NamedSizes, Tuned, overrides, shape};
+use hpmoe_core::tuned::{BuildSizes, Candidate, NamedSizes, OtherSize, Tuned, overrides, set_sizes, shape, sizes};
 use std::path::{Path, PathBuf};
 use syn::ItemMod;
 
@@ -37,6 +37,9 @@ pub fn read_tuned(file: &Path) -> Result<Option<Tuned>, String> {
 pub enum Kept {
     /// The file has no entry for these constants on this target with its number of matrix cores.
     Nothing,
+    /// All entries for these constants on this target were found with tile sizes that the build fixes at other values: those of the first
+    /// entry.
+    OtherSizes(Vec<OtherSize>),
     /// The entry's tile sizes no longer fit the kernel.
     Outdated,
     /// The entry fits, and a build uses it.
@@ -64,6 +67,26 @@ pub struct ReplacedConstant {
     pub tuned: usize,
 }
 
+impl Kept {
+    /// The reason why a build uses the default schedule, in words that follow the file's name; `None` if it uses the file's.
+    #[must_use]
+    pub fn default_because(&self) -> Option<String> {
+        let list = |sizes: &[OtherSize], value: fn(&OtherSize) -> usize| {
+            sizes.iter().map(|size| format!("{} = {}", size.name, value(size))).collect::<Vec<_>>().join(", ")
+        };
+        match self {
+            Self::Nothing => Some("has no schedule for these constants".to_owned()),
+            Self::OtherSizes(sizes) => Some(format!(
+                "has only a schedule found with {}, not with {},",
+                list(sizes, |size| size.found),
+                list(sizes, |size| size.given)
+            )),
+            Self::Outdated => Some("has tile sizes that the kernel can't have any more".to_owned()),
+            Self::Fits(_) => None,
+        }
+    }
+}
+
 impl TunedBuild {
     /// The replaced constants as readable text, separated by commas: `TILE_M = 64 (in the source: 128)`. Empty if the schedule replaces
     /// none.
@@ -79,7 +102,8 @@ impl TunedBuild {
 /// Looks up the entry of `tuned` for a kernel whose build sets the constants `set` and has chosen the sizes `open`. Without an
 /// entry, the result is [`Kept::Nothing`]; it is `None` only if the kernel itself has faults.
 ///
-/// A value that the build sets wins over a tuned one, and a tuned one wins over the value that the build chose for an open tile size.
+/// An entry is used only for the tile sizes with which it was found. A build that sets one of them to another value uses no entry, and a build
+/// that leaves one open or to the source gets the entry's. Sizes that an entry doesn't name may have any value.
 #[must_use]
 pub fn kept_for(
     tuned: &Tuned,
@@ -88,8 +112,12 @@ pub fn kept_for(
     target: &Target,
 ) -> Option<Kept> {
     let Front { kernel, .. } = front(module, &overrides(set, open)).ok()?;
-    let Some(found) = tuned.find(&kernel.name, &shape(module, &kernel), &target.name, target.cores.aic) else {
-        return Some(Kept::Nothing);
+    let shape = shape(module, &kernel);
+    let given = BuildSizes { set: &set_sizes(set), all: &sizes(module, &kernel) };
+    let known = || tuned.for_shape(&kernel.name, &shape, &target.name, target.cores.aic);
+    let Some(found) = known().find(|known| known.other_sizes(given).is_empty()) else {
+        let others = known().next().map(|known| Kept::OtherSizes(known.other_sizes(given)));
+        return Some(others.unwrap_or(Kept::Nothing));
     };
     let candidate = found.candidate.clone();
     let declared = declared_constants(module);

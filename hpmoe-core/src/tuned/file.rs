@@ -12,7 +12,7 @@ use toml::de::{DeTable, DeValue};
 /// The schedules found for the kernels of a source file.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Tuned {
-    /// One schedule for each kernel, shape, target and number of cores.
+    /// One schedule for each kernel, shape, target and number of cores; or several with different tile sizes.
     pub kernels: Vec<TunedKernel>,
 }
 
@@ -25,7 +25,8 @@ pub struct TunedKernel {
     pub target: String,
     /// Matrix cores per rank.
     pub matrix_cores: u32,
-    /// The kernel's constants, except for tile sizes, with which the schedule was found.
+    /// The kernel's constants with which the schedule was found. Of tile sizes, only those that the source gives and that the schedule
+    /// leaves as they are; older files have none.
     pub shape: NamedSizes,
     /// The tile sizes and choices to build the kernel with.
     pub candidate: Candidate,
@@ -33,19 +34,47 @@ pub struct TunedKernel {
     pub note: String,
 }
 
+/// The tile sizes that a build has without a tuned schedule.
+#[derive(Clone, Copy, Debug)]
+pub struct BuildSizes<'a> {
+    /// The tile sizes that the build sets.
+    pub set: &'a NamedSizes,
+    /// All tile sizes that the source writes as numbers or leaves open, with the values of the build.
+    pub all: &'a NamedSizes,
+}
+
+/// A tile size for which a schedule was not found.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct OtherSize {
+    /// Name of the constant.
+    pub name: String,
+    /// The value with which the schedule was found.
+    pub found: usize,
+    /// The value that the source or the build gives.
+    pub given: usize,
+}
+
 impl Tuned {
-    /// The schedule found for a kernel; `None` if there is none for this shape, target and number of matrix cores. Two shapes match if all
+    /// The schedules found for a kernel with this shape, target and number of matrix cores, for any tile sizes. Two shapes match if all
     /// constants are equal; of `TOKENS`, only the next power of two must be equal.
-    #[must_use]
-    pub fn find(&self, kernel: &str, shape: &NamedSizes, target: &str, cores: u32) -> Option<&TunedKernel> {
-        self.kernels.iter().find(|known| known.is_for(kernel, shape, target, cores))
+    pub fn for_shape<'a>(
+        &'a self,
+        kernel: &'a str,
+        shape: &'a NamedSizes,
+        target: &'a str,
+        cores: u32,
+    ) -> impl Iterator<Item = &'a TunedKernel> {
+        self.kernels.iter().filter(move |known| known.is_for(kernel, shape, target, cores))
     }
 
-    /// Stores a schedule. It replaces the schedule that [`find`](Self::find) returns for its kernel, shape, target and number of matrix
-    /// cores.
-    pub fn keep(&mut self, tuned: TunedKernel) {
+    /// Stores a schedule. It replaces the schedule that a build with these tile sizes would use for its kernel, shape, target and number of
+    /// matrix cores.
+    pub fn keep(&mut self, tuned: TunedKernel, sizes: BuildSizes<'_>) {
         let (target, cores) = (tuned.target.as_str(), tuned.matrix_cores);
-        match self.kernels.iter().position(|known| known.is_for(&tuned.kernel, &tuned.shape, target, cores)) {
+        let replaces = |known: &TunedKernel| {
+            known.is_for(&tuned.kernel, &tuned.shape, target, cores) && known.other_sizes(sizes).is_empty()
+        };
+        match self.kernels.iter().position(replaces) {
             Some(known) => self.kernels[known] = tuned,
             None => self.kernels.push(tuned),
         }
@@ -79,6 +108,19 @@ impl Tuned {
 }
 
 impl TunedKernel {
+    /// The tile sizes that a build fixes at other values than those with which the schedule was found. If there are any, the schedule is
+    /// not for this build. A size that the source gives does not count if the schedule replaces it.
+    #[must_use]
+    pub fn other_sizes(&self, BuildSizes { set, all }: BuildSizes<'_>) -> Vec<OtherSize> {
+        let replaced = self.candidate.sizes.iter().map(|size| (size, set));
+        let left = self.shape.iter().filter(|(name, _)| is_tile_size(name)).map(|size| (size, all));
+        let others = replaced.chain(left).filter_map(|((name, &found), values)| {
+            let given = *values.get(name).filter(|given| **given != found)?;
+            Some(OtherSize { name: name.clone(), found, given })
+        });
+        others.collect()
+    }
+
     fn is_for(&self, kernel: &str, shape: &NamedSizes, target: &str, cores: u32) -> bool {
         (self.kernel.as_str(), self.target.as_str(), self.matrix_cores) == (kernel, target, cores)
             && alike(&self.shape, shape)

@@ -6,5 +6,5 @@ mod shape;
 
 pub use crate::syntax::is_tile_size;
 pub use candidate::Candidate;
-pub use file::{Tuned, TunedKernel};
-pub use shape::{NamedSizes, overrides, shape, sizes};
+pub use file::{BuildSizes, OtherSize, Tuned, TunedKernel};
+pub use shape::{NamedSizes, overrides, set_sizes, shape, sizes};

@@ -1,4 +1,4 @@
-//! The shape of a kernel, which a tuned schedule is for: its constants except for tile sizes.
+//! The shape of a kernel, which a tuned schedule is for: its constants except for tile sizes. And the tile sizes of a build.
 
 use crate::syntax::{Constant, Kernel, Overrides, is_tile_size};
 use std::collections::BTreeMap;
@@ -27,6 +27,13 @@ pub fn sizes(module: &ItemMod, kernel: &Kernel) -> NamedSizes {
     named(module, kernel, &is_tile_size)
 }
 
+/// The tile sizes among the constants that a build sets.
+#[must_use]
+pub fn set_sizes(set: &Overrides) -> NamedSizes {
+    let sizes = set.iter().filter(|(name, _)| is_tile_size(name));
+    sizes.filter_map(|(name, value)| Some((name.to_owned(), value.size()?))).collect()
+}
+
 fn named(module: &ItemMod, kernel: &Kernel, wanted: &dyn Fn(&str) -> bool) -> NamedSizes {
     let items = module.content.iter().flat_map(|(_, items)| items);
     let written = items.filter_map(|item| match item {
@@ -40,13 +47,16 @@ fn named(module: &ItemMod, kernel: &Kernel, wanted: &dyn Fn(&str) -> bool) -> Na
     valued.collect()
 }
 
-/// Whether two shapes are for the same schedule. Numbers of tokens count alike if the next power of two is the same; all other
-/// constants must be equal.
+/// Whether two shapes, apart from tile sizes, are for the same schedule. Numbers of tokens count alike if the next power of two is the
+/// same; all other constants must be equal.
 pub(super) fn alike(left: &NamedSizes, right: &NamedSizes) -> bool {
     let bucket = |(name, &value): (&String, &usize)| {
         (name.clone(), if name == "TOKENS" { value.max(1).next_power_of_two() } else { value })
     };
-    left.iter().map(bucket).eq(right.iter().map(bucket))
+    let constants = |shape: &NamedSizes| -> Vec<(String, usize)> {
+        shape.iter().filter(|(name, _)| !is_tile_size(name)).map(bucket).collect()
+    };
+    constants(left) == constants(right)
 }
 
 #[cfg(test)]

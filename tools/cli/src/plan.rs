@@ -12,6 +12,7 @@ use hpmoe_core::sizes::Expected;
 use hpmoe_core::target::Target;
 use hpmoe_core::tuned::{NamedSizes, Tuned, is_tile_size, overrides};
 use hpmoe_core::validate::ValidSchedule;
+use hpmoe_kernels::printable::printable_path;
 use std::path::Path;
 use std::rc::Rc;
 
@@ -129,7 +130,7 @@ pub(crate) fn plans(
     for kernel in std::mem::take(&mut input.kernels) {
         let kernel = Rc::new(kernel);
         let flows = input.front(&kernel)?.flows;
-        let tuned = tuned.as_ref().and_then(|tuned| tuned_plans(&kernel, tuned, target));
+        let tuned = tuned.as_ref().and_then(|tuned| tuned_plans(&kernel, (tuned, file), target));
         let default = |checked| FlowPlan::default(checked, &kernel);
         plans.extend(tuned.unwrap_or_else(|| flows.into_iter().map(default).collect()));
     }
@@ -155,10 +156,20 @@ pub(crate) fn warn_of_costly_sizes<'a>(
     }
 }
 
-/// The taskflows of a kernel with its stored schedule; `None` if no stored schedule fits.
-fn tuned_plans(kernel: &Rc<KernelSource>, tuned: &Tuned, target: &Target) -> Option<Vec<FlowPlan>> {
+/// The taskflows of a kernel with its stored schedule. If no stored schedule fits, says why, and returns `None`.
+fn tuned_plans(kernel: &Rc<KernelSource>, (tuned, file): (&Tuned, &Path), target: &Target) -> Option<Vec<FlowPlan>> {
     let KernelSource { module, set, open, ranks } = &**kernel;
-    let Kept::Fits(build) = kept_for(tuned, module, (set, open), target)? else { return None };
+    let kept = kept_for(tuned, module, (set, open), target)?;
+    // A file for other constants is nothing unusual, since constants are set for a single command.
+    if let Some(reason) = kept.default_because().filter(|_| kept != Kept::Nothing) {
+        let file = printable_path(&tuned_file(file));
+        output::note(format!(
+            "kernel `{}` has the default schedule: `{file}` {reason} on {} (`hpmoe tune` with the same kernel, constants and \
+             target finds one)",
+            module.ident, target.name
+        ));
+    }
+    let Kept::Fits(build) = kept else { return None };
     let sizes = &build.candidate.sizes;
     let sized = front(module, &overrides(set, &with_tuned(open, sizes))).ok()?.for_ranks(ranks);
     let still_open = open.iter().filter(|(name, _)| !sizes.contains_key(*name));

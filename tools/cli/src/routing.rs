@@ -57,7 +57,8 @@ fn routing(text: &str, sizes: RoutingSizes) -> Result<Routing, String> {
         return match (exponent.parse::<f64>(), seed.parse()) {
             (Ok(exponent), Ok(seed)) if exponent.is_finite() && exponent >= 0.0 => Ok(draw(sizes, exponent, seed)),
             _ => Err(format!(
-                "--routing {text}: after `{name}:` comes an exponent, zero or above, and optionally `:SEED`"
+                "--routing {text}: after `{name}:` comes an exponent, zero or above and finite, and optionally `:SEED`, a whole \
+                 number below 2^64"
             )),
         };
     }
@@ -116,9 +117,13 @@ mod tests {
 
     #[test]
     fn what_is_not_a_routing_is_refused() {
-        let words = |text| routing(text, SIZES).unwrap_err();
+        let words = |text: &str| routing(text, SIZES).unwrap_err();
         assert!(words("zipf:x").contains("an exponent"));
-        assert!(words("zipf:-1").contains("zero or above"));
+        for exponent in ["-1", "NaN", "inf", "1e999"] {
+            let refused = words(&format!("zipf:{exponent}"));
+            assert!(refused.contains("an exponent, zero or above and finite"), "{refused}");
+        }
+        assert!(words("zipf:1:-1").contains("`:SEED`, a whole number below 2^64"));
         assert!(words("drifting:").contains("after `drifting:` comes an exponent"));
         assert!(words("even").contains("neither `balanced` nor"));
         assert!(from_json("{}", SIZES).unwrap_err().contains("neither `topk_ids` nor `counts`"));

@@ -11,7 +11,7 @@ use hpmoe_core::graph::Sizes;
 use hpmoe_core::sizes::{Expected, open_sizes};
 use hpmoe_core::syntax::{Kernel, leaving_open, open_constants};
 use hpmoe_core::target::Target;
-use hpmoe_core::tuned::{Candidate, NamedSizes, is_tile_size, overrides, shape, sizes};
+use hpmoe_core::tuned::{Candidate, NamedSizes, overrides, set_sizes, shape, sizes};
 use hpmoe_kernels::printable::printable_path;
 use hpmoe_simulator::simulate::Routing;
 use hpmoe_simulator::tune::{NoResult, SearchProgress, SearchSpace, SearchStep, Trial, search};
@@ -74,7 +74,12 @@ impl Job {
         let source = &input.kernels[self.place];
         let Front { kernel, flows, .. } = input.front(source)?;
         let first = flows.first().ok_or_else(|| format!("kernel `{name}` has no taskflow"))?;
+        tell(Told::Doing(Doing { text: "drawing routings".to_owned(), part: None }));
         let routings = self.routings(&first.graph().sizes)?;
+        tell(Told::Doing(Doing {
+            text: "estimating the times with fixed and with chosen tile sizes".to_owned(),
+            part: None,
+        }));
         let mut sizes = sizes(&source.module, &kernel);
         // Sizes that are set stay.
         sizes.retain(|name, _| !source.set.contains(name));
@@ -160,12 +165,11 @@ fn searched(
     simulations: usize,
 ) -> SearchedKernel {
     let open = open_constants(&source.module);
-    let set = source.set.iter().filter(|(name, _)| is_tile_size(name));
     let fixed = sizes.iter().filter(|(name, _)| !open.contains(name));
     SearchedKernel {
         name: kernel.name.clone(),
         shape: shape(&source.module, kernel),
-        set: set.filter_map(|(name, value)| Some((name.to_owned(), value.size()?))).collect(),
+        set: set_sizes(&source.set),
         open: source.open.clone(),
         fixed: fixed.map(|(name, &size)| (name.clone(), size)).collect(),
         sizes,

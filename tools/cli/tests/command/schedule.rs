@@ -55,8 +55,11 @@ fn a_tuned_schedule_is_shown_and_named() {
     assert_eq!(heading(&untuned), "moe_ffn::forward, default schedule");
     assert_ne!(tuned.lines().skip(1).collect::<Vec<_>>(), untuned.lines().skip(1).collect::<Vec<_>>());
     assert_eq!(json(&["schedule", &layer, "--set", &size, "--json"])["schedule"], "tuned");
-    // Set sizes win over tuned ones.
-    assert_eq!(heading(&prints(&["schedule", &layer, "--set", SIZE])), "moe_ffn::forward, tuned schedule");
+    // Set sizes win over tuned ones, whose choices are not for them.
+    let others = hpmoe(&["schedule", &layer, "--set", SIZE]);
+    assert_eq!(heading(&String::from_utf8(others.stdout).unwrap()), "moe_ffn::forward, default schedule");
+    let same = SIZE.replace("PUT=16", "PUT=32");
+    assert_eq!(heading(&prints(&["schedule", &layer, "--set", &same])), "moe_ffn::forward, tuned schedule");
     // An export also says which schedule it has.
     let path = folder.path().join("schedule.json");
     let path = path.to_str().unwrap();
@@ -67,6 +70,43 @@ fn a_tuned_schedule_is_shown_and_named() {
         let export: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
         assert_eq!(export["schedule"], origin);
     }
+}
+
+/// Each command that reads the file says once why it does not use it.
+#[test]
+fn choices_are_used_only_for_the_sizes_that_they_were_found_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let layer = tuned_layer(folder.path());
+    let notes = |command: &str, size: &str, more: &[&str]| {
+        let output = hpmoe(&[&[command, &layer, "--set", size], more].concat());
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.success(), "{said}");
+        said.lines().filter(|line| line.contains("tuned.toml")).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let found = SIZE.replace("PUT=16", "PUT=32");
+    let of_other_constants = SIZE.replace("TOKENS=256", "TOKENS=128");
+    let html = folder.path().join("layer.html");
+    let report = ["--ranks", "4", "--out", html.to_str().unwrap()];
+    let ranks = ["--ranks", "4"];
+    for (command, more) in [
+        ("schedule", &[][..]),
+        ("simulate", &ranks),
+        ("report", &report),
+        ("emit", &[]),
+        ("graph", &[]),
+        ("memory", &ranks),
+    ] {
+        for size in [&found, &of_other_constants] {
+            assert_eq!(notes(command, size, more), [""; 0], "{command}");
+        }
+        let said = notes(command, SIZE, more);
+        let [said] = &said[..] else { panic!("{command}: {said:?}") };
+        assert!(said.starts_with("kernel `moe_ffn` has the default schedule: `"), "{said}");
+        assert!(
+            said.contains("has only a schedule found with PUT = 32, not with PUT = 16, on ascend-a3 (`hpmoe tune`")
+        );
+    }
+    assert_eq!(notes("schedule", SIZE, &["--untuned"]), [""; 0]);
 }
 
 #[test]

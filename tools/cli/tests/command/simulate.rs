@@ -255,6 +255,15 @@ fn what_was_tuned_is_simulated_unless_refused() {
     assert_eq!((&given["schedule"], &given["simulated_us"]), (&Value::from("given"), &tuned["simulated_us"]));
 }
 
+/// If tokens waited for experts that are chosen once in 2^30 draws, this would not end.
+#[test]
+fn a_routing_may_be_as_skewed_as_one_likes() {
+    for routing in ["zipf:30", "zipf:1e300", "drifting:1000:4"] {
+        let skewed = json(&with(&["--routing", routing, "--policy", "ours", "--json"]));
+        assert!(number(&skewed, "simulated_us") > 0.0, "{skewed}");
+    }
+}
+
 #[test]
 fn bad_input_is_told_in_a_line() {
     for (more, said) in [
@@ -262,6 +271,7 @@ fn bad_input_is_told_in_a_line() {
         (["--constant", "cores.aic=0.5"], "`cores.aic` must be a whole number from 1 to 1024, not `0.5`"),
         (["--target", "nowhere.toml"], "neither built in"),
         (["--routing", "zipf:-1"], "an exponent, zero or above"),
+        (["--routing", "drifting:NaN"], "an exponent, zero or above and finite"),
         (["--choices", "by_laod=0"], "there is no choice `by_laod`"),
         (["--set", "HIDEN=4"], "HIDDEN"),
     ] {

@@ -84,6 +84,18 @@ fn the_time_given_is_kept_even_if_one_candidate_takes_longer() {
 }
 
 #[test]
+fn routings_that_take_long_are_named_if_time_is_short() {
+    let folder = tempfile::tempdir().unwrap();
+    let layer = layer_with(folder.path(), "layer.rs", "64");
+    let set = "HIDDEN=256,INTER=128,EXPERTS=16,TOP_K=4,TOKENS=200000000";
+    let given = ["tune", &layer, "--set", set, "--set", "TILE_M=64,TILE_N=64,PUT=64,BLOCK=64,COLUMNS=64"];
+    let short = ["--ranks", "2", "--dry-run", "--seconds", "2", "--routing", "zipf:1"];
+    let said = refuses(&[&given[..], &short].concat());
+    assert!(said.contains("after 2 s the search was still drawing routings, and has compared nothing"), "{said}");
+    assert!(said.ends_with("or simulate fewer tokens or ranks (`--set TOKENS=…`, `--ranks`)\n"), "{said}");
+}
+
+#[test]
 fn a_search_starts_from_the_sizes_that_a_build_would_choose() {
     let folder = tempfile::tempdir().unwrap();
     let fixed = layer_with(folder.path(), "fixed.rs", "16");

@@ -8,7 +8,7 @@ use hpmoe_core::front::{front, modules};
 use hpmoe_core::schedule::Choices;
 use hpmoe_core::syntax::Overrides;
 use hpmoe_core::target::Target;
-use hpmoe_core::tuned::{Candidate, NamedSizes, Tuned, TunedKernel, overrides, shape, sizes};
+use hpmoe_core::tuned::{BuildSizes, Candidate, NamedSizes, OtherSize, Tuned, TunedKernel, overrides, shape, sizes};
 
 const KERNEL: &str = include_str!("../../../../ui-tests/kernels/ffn.rs");
 
@@ -33,13 +33,43 @@ fn a_file_comes_back_as_written() {
 fn what_is_found_is_for_its_shape_and_target_alone() {
     let mut tuned = tuned();
     let shape = |tokens| NamedSizes::from([("HIDDEN".to_owned(), 64), ("TOKENS".to_owned(), tokens)]);
-    assert!(tuned.find("ffn", &shape(33), "ascend-a3", 24).is_some());
-    assert!(tuned.find("ffn", &shape(32), "ascend-a3", 24).is_none());
-    assert!(tuned.find("ffn", &shape(33), "ascend-a3", 23).is_none());
-    assert!(tuned.find("other", &shape(33), "ascend-a3", 24).is_none());
+    let known = |kernel, tokens, cores| tuned.for_shape(kernel, &shape(tokens), "ascend-a3", cores).count();
+    assert_eq!(known("ffn", 33, 24), 1);
+    assert_eq!((known("ffn", 32, 24), known("ffn", 33, 23), known("other", 33, 24)), (0, 0, 0));
     let better = TunedKernel { candidate: Candidate::default(), ..tuned.kernels[1].clone() };
-    tuned.keep(better.clone());
+    let none = NamedSizes::new();
+    tuned.keep(better.clone(), BuildSizes { set: &none, all: &none });
     assert_eq!((tuned.kernels.len(), &tuned.kernels[1]), (2, &better));
+}
+
+#[test]
+fn what_is_found_is_for_its_tile_sizes_alone() {
+    let one = |name: &str, size| NamedSizes::from([(name.to_owned(), size)]);
+    let mut tuned = tuned();
+    let own = tuned.kernels[0].clone();
+    let none = NamedSizes::new();
+    let others = |kernel: &TunedKernel, set: &NamedSizes, all: &NamedSizes| -> Vec<OtherSize> {
+        kernel.other_sizes(BuildSizes { set, all })
+    };
+    // The schedule replaces the size of the source, but not one that is set.
+    assert_eq!(others(&own, &none, &one("PUT", 8)), []);
+    assert_eq!(others(&own, &one("PUT", 4), &one("PUT", 4)), []);
+    let other = |name: &str, found, given| [OtherSize { name: name.to_owned(), found, given }];
+    assert_eq!(others(&own, &one("PUT", 8), &one("PUT", 8)), other("PUT", 4, 8));
+    // Files without other sizes may be for any.
+    assert_eq!(others(&own, &none, &one("TILE_M", 32)), []);
+    let mut left = own.clone();
+    left.shape.extend(one("TILE_M", 64));
+    assert_eq!(others(&left, &none, &one("TILE_M", 64)), []);
+    assert_eq!(others(&left, &none, &one("TILE_M", 32)), other("TILE_M", 64, 32));
+    // A search with other sizes leaves the schedule that was known.
+    let mut set_otherwise = own.clone();
+    set_otherwise.candidate.sizes = one("PUT", 8);
+    tuned.keep(set_otherwise.clone(), BuildSizes { set: &one("PUT", 8), all: &one("PUT", 8) });
+    assert_eq!((tuned.kernels.len(), &tuned.kernels[0], &tuned.kernels[2]), (3, &own, &set_otherwise));
+    tuned.keep(left.clone(), BuildSizes { set: &none, all: &one("PUT", 16) });
+    assert_eq!((tuned.kernels.len(), &tuned.kernels[0]), (3, &left));
+    assert_eq!(Tuned::read(&tuned.to_string()), Ok(tuned));
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod placed;
 #[cfg(test)]
 mod tests;
 mod tokens;
+mod weights;
 
 pub use error::RoutingError;
 

@@ -27,6 +27,39 @@ fn zipf_depends_on_the_seed_alone() {
     assert!(hottest > 1500, "{hottest}");
 }
 
+/// Unlikely experts would take up to 2^30 draws each, so the test would not end if each were waited for.
+#[test]
+fn a_token_soon_has_its_experts_even_if_few_are_likely() {
+    let [tokens, most] = [40, 16];
+    for (exponent, top_k) in [10.0, 1000.0, f64::MAX].into_iter().flat_map(|exponent| [(exponent, 4), (exponent, most)])
+    {
+        for drawn in [Routing::zipf, Routing::drifting] {
+            let routing = drawn(sizes(2, most, top_k, tokens), exponent, 5);
+            assert_eq!(routing, drawn(sizes(2, most, top_k, tokens), exponent, 5));
+            for source in 0..2 {
+                let rows: Vec<u32> = (0..most).map(|expert| routing.rows(source, expert)).collect();
+                // A token can't have an expert twice.
+                assert!(rows.iter().all(|&rows| rows <= tokens), "{rows:?}");
+                assert_eq!(rows.iter().sum::<u32>(), top_k * tokens);
+            }
+        }
+    }
+}
+
+/// With this exponent, the second expert of most tokens is drawn from the remaining experts.
+#[test]
+fn remaining_experts_are_drawn_by_their_weights() {
+    let (exponent, tokens) = (10.0, 40_000);
+    let routing = Routing::zipf(sizes(1, 4, 2, tokens), exponent, 1);
+    let mut rows: Vec<u32> = (0..4).map(|expert| routing.rows(0, expert)).collect();
+    rows.sort_unstable_by(|a, b| b.cmp(a));
+    let weights = [2.0, 3.0, 4.0].map(|place: f64| place.powf(-exponent));
+    for (&rows, weight) in rows[1..].iter().zip(weights) {
+        let expected = f64::from(tokens) * weight / weights.iter().sum::<f64>();
+        assert!((f64::from(rows) - expected).abs() < 5.0 * expected.sqrt(), "{rows} rows, not {expected:.0}");
+    }
+}
+
 #[test]
 fn a_drift_favours_each_expert_for_a_while() {
     let drifting = |seed| Routing::drifting(sizes(4, 32, 4, 800), 1.2, seed);
