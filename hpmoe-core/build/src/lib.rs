@@ -65,7 +65,7 @@ use hpmoe_core::syntax::{Constant, Overrides};
 use hpmoe_expansion::expansion::{BUILT, FOLDER};
 use hpmoe_kernels::printable::printable_lines;
 use module::Build;
-use sources::{KernelGroup, Sources, read_sources, refuse_undeclared};
+use sources::{KernelGroup, Sources, read_sources, refuse_settings};
 use std::path::{Path, PathBuf};
 use target::Machine;
 use units::{Built, DeviceBuild, Unit};
@@ -112,7 +112,8 @@ pub struct Kernels {
 
 impl Kernels {
     /// Sets a constant (`usize` or `f32`) for this build, in each of these kernels that declares it; at least one must. With a kernel's
-    /// name in front (`rms::HIDDEN`), sets it in that kernel only. Kernels that [`and`](Self::and) adds keep their own settings.
+    /// name in front (`rms::HIDDEN`), sets it in that kernel only. A constant that a kernel computes from others can't be set, except for
+    /// `SPARE` and `CHUNKS_AT_MOST`. Kernels that [`and`](Self::and) adds keep their own settings.
     pub fn set(mut self, name: &str, value: impl Into<Constant>) -> Self {
         self.settings.insert(name.to_owned(), value.into());
         self
@@ -258,7 +259,7 @@ impl Kernels {
         let (parts, complete) = self.into_parts(cores)?;
         // A file that is not valid Rust may declare the constants.
         if complete {
-            refuse_undeclared(&parts, &environment)?;
+            refuse_settings(&parts, &environment)?;
         }
         let folder = out_dir.join(FOLDER);
         files::forget(&folder)?;

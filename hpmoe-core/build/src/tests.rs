@@ -3,7 +3,7 @@
 use crate::expansions;
 
 use crate::module::{Build, settings_of};
-use crate::sources::{KernelModule, read_sources};
+use crate::sources::{KernelGroup, KernelModule, read_sources, refuse_settings};
 use crate::target::Machine;
 use crate::tuned::{Kept, kept_for};
 use crate::units::Unit;
@@ -377,4 +377,47 @@ fn a_constant_is_set_in_all_kernels_or_in_one() {
     };
     assert!(refused("rms::HIDEN").contains("did you mean `rms::HIDDEN`?"));
     assert!(refused("rsm::HIDDEN").contains("no kernel declares a constant `rsm::HIDDEN`"));
+}
+
+#[test]
+fn constants_that_follow_from_others_are_set_by_neither_script_nor_environment() {
+    let sources = || {
+        let modules = hpmoe_core::front::modules(&std::fs::read_to_string(KERNEL).unwrap()).unwrap();
+        let source = |module| KernelModule { file: KERNEL.to_owned(), module, tuned: None };
+        modules.into_iter().map(source).collect::<Vec<_>>()
+    };
+    let refused = |script: &str, environment: &str| {
+        let [settings, environment] =
+            [script, environment].map(|text| hpmoe_core::artifacts::parse_settings(text).unwrap());
+        let group = KernelGroup {
+            settings,
+            target: hpmoe_core::target::Target::ascend_a3(),
+            expected: Expected::default(),
+            ranks: Vec::new(),
+            tune: String::new(),
+            device: None,
+            toolkit: None,
+            time_stamps: false,
+            allow_slow_tile_sizes: false,
+            sources: sources(),
+        };
+        refuse_settings(&[group], &environment)
+    };
+    assert_eq!(refused("BLOCK=4,SPARE=1", "TILE=32,CHUNKS_AT_MOST=8"), Ok(()));
+    let words = "`SLOTS` can't be set, because kernel `mixed` computes it from other constants (`BLOCK * TOP_K`): set `BLOCK` or \
+                 `TOP_K` instead";
+    assert_eq!(refused("SLOTS=4", ""), Err(words.to_owned()));
+    assert_eq!(refused("", "SLOTS=4"), Err(format!("HPMOE_SET: {words}")));
+    // Nor by a file of tuned schedules.
+    let file = include_str!("../../../ui-tests/kernels/mixed.tuned.toml").replace("BLOCK = 4", "PUT = 4");
+    let file = hpmoe_core::tuned::Tuned::read(&file).unwrap();
+    let source = std::fs::read_to_string(KERNEL).unwrap();
+    let target = hpmoe_core::target::Target::ascend_a3();
+    let known = |put: &str| {
+        let source = source.replace("PUT: usize = 8;", &format!("PUT: usize = {put};"));
+        let module = hpmoe_core::front::modules(&source).unwrap().remove(0);
+        kept_for(&file, &module, (&Overrides::new(), &Default::default()), &target).unwrap()
+    };
+    assert!(matches!(known("8"), Kept::Fits(_)));
+    assert_eq!(known("TILE / 2"), Kept::Outdated);
 }

@@ -1,7 +1,7 @@
 //! The file next to a kernel's source that holds the schedules found by `hpmoe tune`.
 
 use hpmoe_core::front::{Front, front};
-use hpmoe_core::syntax::{Overrides, declared_constants};
+use hpmoe_core::syntax::{Overrides, declared_constants, is_derived};
 use hpmoe_core::target::{FileFault, Target};
 use hpmoe_core::tuned::{BuildSizes, Candidate, NamedSizes, OtherSize, Tuned, overrides, set_sizes, shape, sizes};
 use std::path::{Path, PathBuf};
@@ -121,7 +121,7 @@ pub fn kept_for(
     };
     let candidate = found.candidate.clone();
     let declared = declared_constants(module);
-    let fits = candidate.sizes.keys().all(|name| declared.contains(name))
+    let fits = candidate.sizes.keys().all(|name| declared.contains(name) && !is_derived(module, name))
         && front(module, &overrides(set, &with_tuned(open, &candidate.sizes))).is_ok();
     if !fits {
         return Some(Kept::Outdated);

@@ -15,8 +15,8 @@ pub(crate) use ast::{
 };
 pub(crate) use constants::arithmetic;
 pub use constants::{
-    Constants, declared_constants, independent_tile_sizes, leaving_open, open_constants, refuse_unknown_overrides,
-    settable,
+    Constants, declared_constants, independent_tile_sizes, is_derived, leaving_open, open_constants,
+    refuse_derived_overrides, refuse_unknown_overrides, settable,
 };
 pub(crate) use loop_sizes::LoopSizes;
 pub(crate) use names::names_of;

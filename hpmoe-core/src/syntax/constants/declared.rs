@@ -121,8 +121,8 @@ fn one_line(ty: &Type) -> String {
     ty.to_token_stream().to_string().replace("& ", "&")
 }
 
-/// The names of the constants that a build may set: all constants of type `usize` or `f32` that a module declares, and the build's own
-/// `SPARE` and `CHUNKS_AT_MOST`.
+/// The names of all constants of type `usize` or `f32` that a module declares, and the build's own `SPARE` and `CHUNKS_AT_MOST`. A build may
+/// set those that are not [derived](super::is_derived).
 #[must_use]
 pub fn declared_constants(module: &ItemMod) -> Vec<String> {
     let items = module.content.iter().flat_map(|(_, items)| items);
@@ -154,7 +154,7 @@ pub fn independent_tile_sizes(module: &ItemMod) -> Vec<String> {
     sizes.map(|constant| constant.ident.to_string()).collect()
 }
 
-/// The names under which a build may set a module's constants: for all kernels (`HIDDEN`), or for this one (`rms::HIDDEN`).
+/// The names under which settings name a module's constants: for all kernels (`HIDDEN`), or for this one (`rms::HIDDEN`).
 #[must_use]
 pub fn settable(module: &ItemMod) -> Vec<String> {
     let names = declared_constants(module);

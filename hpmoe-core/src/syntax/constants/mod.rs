@@ -1,6 +1,7 @@
 //! Constants of a kernel module and their values: sizes and numbers.
 
 mod declared;
+mod derived;
 mod numbers;
 mod sizes;
 mod table;
@@ -8,6 +9,7 @@ mod table;
 pub use declared::{
     declared_constants, independent_tile_sizes, leaving_open, open_constants, refuse_unknown_overrides, settable,
 };
+pub use derived::{is_derived, refuse_derived_overrides};
 pub(crate) use numbers::arithmetic;
 pub(super) use sizes::METHODS;
 pub use table::Constants;

@@ -274,6 +274,11 @@ fn bad_input_is_told_in_a_line() {
         (["--routing", "drifting:NaN"], "an exponent, zero or above and finite"),
         (["--choices", "by_laod=0"], "there is no choice `by_laod`"),
         (["--set", "HIDEN=4"], "HIDDEN"),
+        (
+            ["--set", "SLOTS=4"],
+            "`SLOTS` can't be set, because kernel `moe_ffn` computes it from other constants (`BLOCK * TOP_K`)",
+        ),
+        (["--set", "moe_ffn::SLOTS=4"], "set `BLOCK` or `TOP_K` instead"),
     ] {
         let refused = refuses(&with(&more));
         assert!(refused.starts_with("error: ") && refused.contains(said), "{refused}");
