@@ -1,11 +1,22 @@
-"""Checks that files of the package don't import each other in a loop, except for the loops listed here with their reasons.
+"""Imports of the package's files, and of packages that its installation does not bring along.
 
+Files of the package don't import each other in a loop, except for the loops listed here with their reasons.
 Every import counts: at the top of a file, inside a function, and for types only (``TYPE_CHECKING``). Imports for types do no harm when a program starts,
 but a file can only be understood together with the files that define its types.
 """
 
 import ast
+import os
+import pickle
+import subprocess
+import sys
 from pathlib import Path
+
+import pytest
+
+import hpmoe
+from hpmoe import _moe
+from hpmoe._errors import MissingPackageError
 
 PACKAGE = Path(__file__).parents[1] / "src" / "hpmoe"
 
@@ -93,3 +104,48 @@ def test_all_kinds_of_imports_and_loops_are_found(tmp_path: Path) -> None:
         "p.alone": {"p.c"},
     }
     assert loops(edges) == [("p.a", "p.b", "p.c"), ("p.q", "p.q.d")]
+
+
+def test_a_layer_without_pytorch_is_an_error_before_it_is_built(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    monkeypatch.setattr(_moe, "_library", lambda *_: pytest.fail("the layer is built"))
+    sizes = {"hidden": 72, "inter": 24, "experts": 8, "top_k": 2}
+    with pytest.raises(hpmoe.HpmoeError) as caught:
+        hpmoe.moe(**sizes)
+    text = str(caught.value)
+    assert text.startswith("hpmoe.moe needs PyTorch, which is not installed: install it with `pip install 'torch>=2.6'`. Without it, ")
+    # What a user can call instead exists.
+    for name in ["load", "build", "check", "simulate", "report", "timeline"]:
+        assert f"hpmoe.{name}" in text and callable(getattr(hpmoe, name))
+    # Programs may catch it as a failed import.
+    assert isinstance(caught.value, ModuleNotFoundError) and caught.value.name == "torch"
+    assert str(pickle.loads(pickle.dumps(caught.value))) == text
+    # Invalid arguments are found first.
+    with pytest.raises(hpmoe.HpmoeError, match="top_k is 9, but there are 8 experts"):
+        hpmoe.moe(**{**sizes, "top_k": 9})
+
+
+def test_calls_and_modules_without_their_packages_name_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    placed = hpmoe.Placement(4, 2, [0, 1, 2, 3])
+    for name, call in [("place", lambda: placed.place(None)), ("tensors", placed.tensors)]:
+        with pytest.raises(MissingPackageError, match=rf"hpmoe.Placement.{name} needs PyTorch, which is not installed"):
+            call()
+    environment = {**os.environ, "PYTHONPATH": str(PACKAGE.parent)}
+    for module, installed in [
+        ("hf", "'torch>=2.6' 'transformers>=5'"),
+        ("checkpoints", "'torch>=2.6' 'safetensors'"),
+        ("torchtitan", "'torch>=2.6' 'torchtitan'"),
+    ]:
+        code = f"import sys; sys.modules['torch'] = None; import hpmoe.{module}"
+        done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+        assert f"hpmoe.{module} needs PyTorch, which is not installed: install it with `pip install {installed}`" in done.stderr
+
+
+def test_a_package_that_lacks_another_is_not_called_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "torch.py").write_text("import a_package_that_torch_needs")
+    monkeypatch.delitem(sys.modules, "torch", raising=False)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ModuleNotFoundError, match="a_package_that_torch_needs") as caught:
+        hpmoe.moe(hidden=72, inter=24, experts=8, top_k=2)
+    assert not isinstance(caught.value, hpmoe.HpmoeError)

@@ -21,3 +21,16 @@ class BuildError(HpmoeError):
 
 class MissingToolError(BuildError):
     """A program that is needed is not installed, such as cargo."""
+
+
+class MissingPackageError(HpmoeError, ModuleNotFoundError):
+    """A Python package that a call needs is not installed, such as PyTorch.
+
+    Attributes:
+        name: The name by which the package is imported.
+    """
+
+    def __init__(self, message: str = "", *, name: str | None = None) -> None:
+        """Keeps the message and the package's name."""
+        super().__init__(message)
+        self.name = name

@@ -18,6 +18,7 @@ from ._group import Group
 from ._library import Library, load
 from ._npu import device_of, number_of
 from ._operands import device_fault, kind_fault
+from ._packages import require
 from ._placement import Placement
 
 if TYPE_CHECKING:
@@ -75,6 +76,7 @@ def moe(
 
     Raises:
         BuildError: If the kernels must be built and the build fails.
+        MissingPackageError: If PyTorch is not installed.
     """
     if gate not in GATES:
         raise HpmoeError(f"there is no gate {gate!r}: use one of {', '.join(map(repr, GATES))}")
@@ -93,6 +95,8 @@ def moe(
     if ranks is not None and (not isinstance(ranks, int) or isinstance(ranks, bool) or not 1 <= ranks <= 256):
         raise HpmoeError(f"ranks is {ranks!r}, but must be a whole number from 1 to 256")
     _refuse_unknown(gate, constants)
+    # Before a build, which takes minutes.
+    require("hpmoe.moe", "torch")
     named = ranks if ranks is not None and experts % ranks else None
     if spare:
         constants = {"SPARE": spare, **constants}
@@ -219,6 +223,7 @@ class MoE:
 
     def __init__(self, library: Library, gate: str) -> None:
         """Makes a layer from a library that was built for this kind of expert."""
+        require("hpmoe.MoE", "torch")
         from . import _torch
 
         self.library = library

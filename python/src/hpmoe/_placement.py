@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Sequence
 
 from . import _c
 from ._errors import HpmoeError
+from ._packages import require
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -81,6 +82,7 @@ class Placement:
         Returns:
             [places of all ranks, ..], or [places of the rank, ..].
         """
+        require("hpmoe.Placement.place", "torch")
         import torch
 
         if not isinstance(tensor, torch.Tensor) or tensor.dim() == 0 or tensor.shape[0] != self.experts:
@@ -96,6 +98,7 @@ class Placement:
         """The three tensors of vLLM's load balancer, for one layer: ``physical_to_logical_map`` [physical], ``logical_to_physical_map`` [logical, maximum
         number of copies], padded with -1, and ``logical_replica_count`` [logical].
         """
+        require("hpmoe.Placement.tensors", "torch")
         import torch
 
         copies: list[list[int]] = [[] for _ in range(self.experts)]

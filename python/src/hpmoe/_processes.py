@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Callable
 
 from . import _c
 from ._errors import HpmoeError
+from ._packages import require
 
 if TYPE_CHECKING:
     from ._c import Interface, Options
@@ -58,6 +59,7 @@ def join_by(process_group: Any, time_limit: float | None) -> tuple[int, int, Joi
     """This process's rank, the number of ranks, and a function that joins. Rank 0 listens at a free port and sends its address and a fresh secret to the
     other ranks through the process group.
     """
+    require("hpmoe.Group(process_group=..)", "torch")
     import torch.distributed as distributed
 
     rank, ranks = distributed.get_rank(process_group), distributed.get_world_size(process_group)

@@ -18,11 +18,15 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from ._errors import HpmoeError
+from ._packages import require
+
+# ruff: noqa: E402
+require("hpmoe.checkpoints", "torch", "safetensors")
+
 import torch
 from safetensors import safe_open
 from torch import Tensor
-
-from ._errors import HpmoeError
 
 __all__ = ["load_experts", "load_gpt_oss_experts"]
 

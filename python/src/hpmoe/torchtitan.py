@@ -15,6 +15,11 @@ import warnings
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ._packages import require
+
+# ruff: noqa: E402
+require("hpmoe.torchtitan", "torch", "torchtitan")
+
 import torch
 from torch import Tensor
 from torch.distributed.tensor import DTensor

@@ -126,15 +126,22 @@ pub(crate) fn plans(
 ) -> Result<Vec<FlowPlan>, String> {
     let mut input = SourceFile::read(file, settings, (target, expected))?;
     let tuned = if tuning == Tuning::Taken { read_tuned(&tuned_file(file))? } else { None };
-    let mut plans = Vec::new();
+    let (mut plans, mut refused) = (Vec::new(), Vec::new());
     for kernel in std::mem::take(&mut input.kernels) {
         let kernel = Rc::new(kernel);
-        let flows = input.front(&kernel)?.flows;
+        let flows = match input.front(&kernel) {
+            Ok(front) => front.flows,
+            Err(faults) => {
+                refused.push(faults);
+                continue;
+            }
+        };
         let tuned = tuned.as_ref().and_then(|tuned| tuned_plans(&kernel, (tuned, file), target));
         let default = |checked| FlowPlan::default(checked, &kernel);
         plans.extend(tuned.unwrap_or_else(|| flows.into_iter().map(default).collect()));
     }
-    Ok(plans)
+    // The faults of all kernels, as `hpmoe check` reports them.
+    if refused.is_empty() { Ok(plans) } else { Err(refused.join("\n\nerror: ")) }
 }
 
 /// Writes a warning for each kernel that fixed tile sizes make slower, unless slow sizes are allowed. Tuned sizes are not checked, because

@@ -14,6 +14,11 @@ With expert parallelism, each process holds some of the experts, and is a rank o
 >>> model = AutoModelForCausalLM.from_pretrained(path, experts_implementation="hpmoe", distributed_config=distributed)
 """
 
+from .._packages import require
+
+# ruff: noqa: E402
+require("hpmoe.hf", "torch", "transformers")
+
 from ._experts import prepare, why_not
 from ._parallel import HpmoeEP
 

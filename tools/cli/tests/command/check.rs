@@ -85,3 +85,26 @@ fn every_subcommand_shows_the_faults_that_check_shows() {
         }
     }
 }
+
+#[test]
+fn the_faults_of_all_kernels_of_a_file_are_shown() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("two.rs");
+    let text = std::fs::read_to_string(LAYER).unwrap();
+    let second = &text[text.find("#[megakernel]").unwrap()..].replace("pub mod moe_ffn", "pub mod second");
+    std::fs::write(&path, format!("{text}\n{second}")).unwrap();
+    let path = path.to_str().unwrap();
+    let faults = |command: &str| {
+        let output = hpmoe(&[command, path, "--set", "TILE_M=0"]);
+        assert!(!output.status.success());
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let (shown, said) = (faults("check"), faults("graph"));
+    assert_eq!(said.matches("error[HP04]").count(), shown.matches("error[HP04]").count());
+    for kernel in ["moe_ffn", "second"] {
+        assert!(
+            said.contains(&format!("error: kernel `{kernel}` has 1 fault with TILE_M = 0\n\nerror[HP04]")),
+            "{said}"
+        );
+    }
+}
