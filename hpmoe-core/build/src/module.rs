@@ -161,7 +161,7 @@ impl Build {
             }
             return Some(build.candidate);
         }
-        let set: Vec<String> = given.0.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let set: Vec<String> = given.0.iter().map(|(name, value)| format!("{kernel}::{name}={value}")).collect();
         let set = if set.is_empty() { String::new() } else { format!(" --set {}", set.join(",")) };
         println!(
             "cargo::warning=kernel `{kernel}` is built with the default schedule: `{file}` {} on {} (`hpmoe tune {}{}{set}` \

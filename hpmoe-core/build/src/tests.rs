@@ -210,7 +210,7 @@ fn what_was_tuned_is_built_only_with_its_tile_sizes() {
         assert_eq!(matches!(known, Kept::Fits(_)), known.default_because().is_none());
         known.default_because().unwrap_or_else(|| "used".to_owned())
     };
-    let other_block = "has only a schedule found with BLOCK = 4, not with BLOCK = 2,";
+    let other_block = "has no schedule found with BLOCK = 2 (one was found with BLOCK = 4)";
     let open = source.replace("pub const BLOCK: usize = 8;", "pub const BLOCK: usize = _;");
     for source in [source, &open] {
         assert_eq!(is_used(source, file, ""), "used");
@@ -221,7 +221,7 @@ fn what_was_tuned_is_built_only_with_its_tile_sizes() {
     assert_eq!(is_used(source, file, "PUT=4"), "used");
     let with_put = file.replace("TOP_K = 2 }", "TOP_K = 2, PUT = 8 }");
     assert_eq!(is_used(source, &with_put, ""), "used");
-    let other_put = "has only a schedule found with PUT = 8, not with PUT = 4,";
+    let other_put = "has no schedule found with PUT = 4 (one was found with PUT = 8)";
     assert_eq!(is_used(source, &with_put, "PUT=4"), other_put);
     let changed = source.replace("pub const PUT: usize = 8;", "pub const PUT: usize = 4;");
     assert_eq!(is_used(&changed, &with_put, ""), other_put);
@@ -232,6 +232,14 @@ fn what_was_tuned_is_built_only_with_its_tile_sizes() {
     assert_ne!(known(source, &several, "BLOCK=2"), known(source, &several, "BLOCK=4"));
     assert_eq!(is_used(source, &several, "BLOCK=2"), "used");
     assert_eq!(known(source, &several, ""), known(source, file, ""));
+    // Sizes may be arithmetic.
+    let arithmetic = source.replace("pub const PUT: usize = 8;", "pub const PUT: usize = 2 * 4;");
+    assert_eq!([source, &arithmetic].map(|source| is_used(source, &with_put, "PUT=4")), [other_put; 2]);
+    // An entry that the kernel can't have any more hides no other.
+    let outdated = entry.replace("BLOCK = 4", "BLOCK = 4, TILE_GONE = 8");
+    assert_ne!(outdated, entry);
+    assert_eq!(is_used(source, &outdated, ""), "has tile sizes that the kernel can't have any more");
+    assert_eq!(known(source, &format!("{outdated}\n{entry}"), ""), known(source, file, ""));
 }
 
 #[test]

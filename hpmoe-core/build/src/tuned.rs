@@ -3,7 +3,9 @@
 use hpmoe_core::front::{Front, front};
 use hpmoe_core::syntax::{Overrides, declared_constants, is_derived};
 use hpmoe_core::target::{FileFault, Target};
-use hpmoe_core::tuned::{BuildSizes, Candidate, NamedSizes, OtherSize, Tuned, overrides, set_sizes, shape, sizes};
+use hpmoe_core::tuned::{
+    BuildSizes, Candidate, NamedSizes, OtherSize, Tuned, TunedKernel, overrides, set_sizes, shape, sizes,
+};
 use std::path::{Path, PathBuf};
 use syn::ItemMod;
 
@@ -37,8 +39,7 @@ pub fn read_tuned(file: &Path) -> Result<Option<Tuned>, String> {
 pub enum Kept {
     /// The file has no entry for these constants on this target with its number of matrix cores.
     Nothing,
-    /// All entries for these constants on this target were found with tile sizes that the build fixes at other values: those of the first
-    /// entry.
+    /// All entries for these constants on this target were found with other tile sizes than those of the build: those of the first entry.
     OtherSizes(Vec<OtherSize>),
     /// The entry's tile sizes no longer fit the kernel.
     Outdated,
@@ -77,9 +78,9 @@ impl Kept {
         match self {
             Self::Nothing => Some("has no schedule for these constants".to_owned()),
             Self::OtherSizes(sizes) => Some(format!(
-                "has only a schedule found with {}, not with {},",
-                list(sizes, |size| size.found),
-                list(sizes, |size| size.given)
+                "has no schedule found with {} (one was found with {})",
+                list(sizes, |size| size.given),
+                list(sizes, |size| size.found)
             )),
             Self::Outdated => Some("has tile sizes that the kernel can't have any more".to_owned()),
             Self::Fits(_) => None,
@@ -102,8 +103,8 @@ impl TunedBuild {
 /// Looks up the entry of `tuned` for a kernel whose build sets the constants `set` and has chosen the sizes `open`. Without an
 /// entry, the result is [`Kept::Nothing`]; it is `None` only if the kernel itself has faults.
 ///
-/// An entry is used only for the tile sizes with which it was found. A build that sets one of them to another value uses no entry, and a build
-/// that leaves one open or to the source gets the entry's. Sizes that an entry doesn't name may have any value.
+/// The first entry that was found with the tile sizes of the build, and that still fits the kernel, is used. A size that the search of the
+/// entry has chosen replaces a size that the build leaves open or to the source. Sizes that an entry doesn't name may have any value.
 #[must_use]
 pub fn kept_for(
     tuned: &Tuned,
@@ -114,25 +115,34 @@ pub fn kept_for(
     let Front { kernel, .. } = front(module, &overrides(set, open)).ok()?;
     let shape = shape(module, &kernel);
     let given = BuildSizes { set: &set_sizes(set), all: &sizes(module, &kernel) };
-    let known = || tuned.for_shape(&kernel.name, &shape, &target.name, target.cores.aic);
-    let Some(found) = known().find(|known| known.other_sizes(given).is_empty()) else {
-        let others = known().next().map(|known| Kept::OtherSizes(known.other_sizes(given)));
-        return Some(others.unwrap_or(Kept::Nothing));
-    };
-    let candidate = found.candidate.clone();
     let declared = declared_constants(module);
-    let fits = candidate.sizes.keys().all(|name| declared.contains(name) && !is_derived(module, name))
-        && front(module, &overrides(set, &with_tuned(open, &candidate.sizes))).is_ok();
-    if !fits {
-        return Some(Kept::Outdated);
+    let looked_up = |known: &TunedKernel| {
+        let others = known.other_sizes(given);
+        if !others.is_empty() {
+            return Kept::OtherSizes(others);
+        }
+        let candidate = known.candidate.clone();
+        let fits = candidate.sizes.keys().all(|name| declared.contains(name) && !is_derived(module, name))
+            && front(module, &overrides(set, &with_tuned(open, &candidate.sizes))).is_ok();
+        if !fits {
+            return Kept::Outdated;
+        }
+        let not_set = candidate.sizes.iter().filter(|(name, _)| !set.contains(name) && !open.contains_key(*name));
+        let replaced = not_set.filter_map(|(name, &tuned)| {
+            let written = kernel.constants.get(name).filter(|&written| written != tuned)?;
+            Some(ReplacedConstant { name: name.clone(), written, tuned })
+        });
+        Kept::Fits(TunedBuild { replaced: replaced.collect(), candidate })
+    };
+    let mut because = Kept::Nothing;
+    for known in tuned.for_shape(&kernel.name, &shape, &target.name, target.cores.aic) {
+        match looked_up(known) {
+            fits @ Kept::Fits(_) => return Some(fits),
+            reason if because == Kept::Nothing || reason == Kept::Outdated => because = reason,
+            _ => {}
+        }
     }
-    let not_set = candidate.sizes.iter().filter(|(name, _)| !set.contains(name) && !open.contains_key(*name));
-    let replaced = not_set.filter_map(|(name, &tuned)| {
-        let written = kernel.constants.get(name).filter(|&written| written != tuned)?;
-        Some(ReplacedConstant { name: name.clone(), written, tuned })
-    });
-    let replaced = replaced.collect();
-    Some(Kept::Fits(TunedBuild { candidate, replaced }))
+    Some(because)
 }
 
 /// All sizes of `open` and of `tuned`. If a name is in both, the size of `tuned` is used.

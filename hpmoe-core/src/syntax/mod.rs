@@ -13,11 +13,11 @@ pub(crate) use ast::{
     Accessor, Argument, BodyExpr, BodyStmt, Flow, HelperCall, HelperFn, HelperType, Let, MadeRoute, Over, Rank, Stmt,
     TaskFn, TensorKind, TileParam, visit,
 };
-pub(crate) use constants::arithmetic;
 pub use constants::{
     Constants, declared_constants, independent_tile_sizes, is_derived, leaving_open, open_constants,
     refuse_derived_overrides, refuse_unknown_overrides, settable,
 };
+pub(crate) use constants::{arithmetic, independent_constants};
 pub(crate) use loop_sizes::LoopSizes;
 pub(crate) use names::names_of;
 pub(crate) use parse::{columns, library_functions, moves, parse, with_library};

@@ -25,8 +25,8 @@ pub struct TunedKernel {
     pub target: String,
     /// Matrix cores per rank.
     pub matrix_cores: u32,
-    /// The kernel's constants with which the schedule was found. Of tile sizes, only those that the source gives and that the schedule
-    /// leaves as they are; older files have none.
+    /// The kernel's constants with which the schedule was found. Of tile sizes, only those that were set, and those of the source that the
+    /// search left as they are; older files have none.
     pub shape: NamedSizes,
     /// The tile sizes and choices to build the kernel with.
     pub candidate: Candidate,

@@ -1,8 +1,8 @@
 //! The shape of a kernel, which a tuned schedule is for: its constants except for tile sizes. And the tile sizes of a build.
 
-use crate::syntax::{Constant, Kernel, Overrides, is_tile_size};
+use crate::syntax::{Constant, Kernel, Overrides, independent_constants, is_tile_size};
 use std::collections::BTreeMap;
-use syn::{Expr, Item, ItemMod};
+use syn::ItemMod;
 
 /// Values of constants of type `usize`, by name.
 pub type NamedSizes = BTreeMap<String, usize>;
@@ -14,14 +14,14 @@ pub fn overrides(set: &Overrides, sizes: &NamedSizes) -> Overrides {
     sizes.chain(set.clone()).collect()
 }
 
-/// The shape of a kernel: the `usize` constants that its source writes as numbers, except for tile sizes, with the values of the build.
-/// Computed constants follow from these.
+/// The shape of a kernel: the `usize` constants that its source defines without others, except for tile sizes, with the values of the build.
+/// All other constants follow from these.
 #[must_use]
 pub fn shape(module: &ItemMod, kernel: &Kernel) -> NamedSizes {
     named(module, kernel, &|name| !is_tile_size(name))
 }
 
-/// The tile sizes that a kernel declares as numbers or leaves open, with the values of the build.
+/// The tile sizes that a kernel leaves open or defines without other constants, with the values of the build.
 #[must_use]
 pub fn sizes(module: &ItemMod, kernel: &Kernel) -> NamedSizes {
     named(module, kernel, &is_tile_size)
@@ -35,16 +35,8 @@ pub fn set_sizes(set: &Overrides) -> NamedSizes {
 }
 
 fn named(module: &ItemMod, kernel: &Kernel, wanted: &dyn Fn(&str) -> bool) -> NamedSizes {
-    let items = module.content.iter().flat_map(|(_, items)| items);
-    let written = items.filter_map(|item| match item {
-        Item::Const(item) if matches!(*item.expr, Expr::Lit(_) | Expr::Infer(_)) => Some(item.ident.to_string()),
-        _ => None,
-    });
-    let valued = written.filter(|name| wanted(name)).filter_map(|name| {
-        let value = kernel.constants.get(&name)?;
-        Some((name, value))
-    });
-    valued.collect()
+    let names = independent_constants(module).into_iter().filter(|name| wanted(name));
+    names.filter_map(|name| kernel.constants.get(&name).map(|value| (name, value))).collect()
 }
 
 /// Whether two shapes, apart from tile sizes, are for the same schedule. Numbers of tokens count alike if the next power of two is the

@@ -15,6 +15,12 @@ pub fn is_derived(module: &ItemMod, name: &str) -> bool {
     !OF_BUILDS.contains(&name) && constant(module, name).is_some_and(|constant| !sources(module, constant).is_empty())
 }
 
+/// The names of a kernel's constants that its source leaves open, or defines without other constants.
+pub(crate) fn independent_constants(module: &ItemMod) -> Vec<String> {
+    let independent = constants(module).filter(|constant| sources(module, constant).is_empty());
+    independent.map(|constant| constant.ident.to_string()).collect()
+}
+
 /// Refuses overrides of constants that a kernel computes from others.
 ///
 /// # Errors

@@ -9,6 +9,7 @@ mod table;
 pub use declared::{
     declared_constants, independent_tile_sizes, leaving_open, open_constants, refuse_unknown_overrides, settable,
 };
+pub(crate) use derived::independent_constants;
 pub use derived::{is_derived, refuse_derived_overrides};
 pub(crate) use numbers::arithmetic;
 pub(super) use sizes::METHODS;

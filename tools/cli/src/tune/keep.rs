@@ -5,7 +5,7 @@ use crate::options::TuneArgs;
 use crate::output;
 use hpmoe_build::{read_tuned, tuned_file, with_tuned};
 use hpmoe_core::target::Target;
-use hpmoe_core::tuned::{BuildSizes, TunedKernel};
+use hpmoe_core::tuned::{BuildSizes, Tuned, TunedKernel};
 use hpmoe_kernels::printable::printable_path;
 
 /// Writes the best schedule to the file, unless it is the default.
@@ -17,9 +17,7 @@ pub(super) fn keep(options: &TuneArgs, found: &Found, target: &Target) -> Result
     let before = read_tuned(&file)?;
     let new = before.is_none();
     let mut tuned = before.unwrap_or_default();
-    let (kernel, new_one) = (&found.kernel, tuned_kernel(found, target));
-    let all = with_tuned(&kernel.sizes, &kernel.set);
-    tuned.keep(new_one, BuildSizes { set: &kernel.set, all: &all });
+    keep_found(&mut tuned, found, target);
     let problem = |error| format!("can't write {}: {error}", printable_path(&file));
     std::fs::write(&file, tuned.to_string()).map_err(problem)?;
     if new {
@@ -31,14 +29,20 @@ pub(super) fn keep(options: &TuneArgs, found: &Found, target: &Target) -> Result
     Ok(())
 }
 
+/// Adds a result to those of the file. It replaces the one that a build with the sizes of this search would use.
+fn keep_found(tuned: &mut Tuned, found: &Found, target: &Target) {
+    let kernel = &found.kernel;
+    let all = with_tuned(&kernel.sizes, &kernel.set);
+    tuned.keep(tuned_kernel(found, target), BuildSizes { set: &kernel.set, all: &all });
+}
+
 fn tuned_kernel(found: &Found, target: &Target) -> TunedKernel {
     let kernel = &found.kernel;
     let mut candidate = found.result.best.clone();
-    // The other choices were found with the sizes that are set, and with those that were chosen.
+    // The other choices were found with the sizes that were chosen, with those that were set, and with those that the search has left.
     candidate.sizes = with_tuned(&kernel.open, &candidate.sizes);
-    candidate.sizes.extend(kernel.set.clone());
     let mut shape = kernel.shape.clone();
-    let left = kernel.fixed.iter().filter(|(name, _)| !candidate.sizes.contains_key(*name));
+    let left = kernel.fixed.iter().chain(&kernel.set).filter(|(name, _)| !candidate.sizes.contains_key(*name));
     shape.extend(left.map(|(name, &size)| (name.clone(), size)));
     TunedKernel {
         kernel: kernel.name.clone(),
@@ -58,18 +62,21 @@ mod tests {
     use hpmoe_simulator::simulate::Time;
     use hpmoe_simulator::tune::{Score, SearchResult};
 
-    #[test]
-    fn a_schedule_is_kept_with_all_tile_sizes_that_it_was_found_with() {
-        let sizes = |sizes: &[(&str, usize)]| -> NamedSizes {
-            sizes.iter().map(|&(name, size)| (name.to_owned(), size)).collect()
-        };
+    fn sizes(sizes: &[(&str, usize)]) -> NamedSizes {
+        sizes.iter().map(|&(name, size)| (name.to_owned(), size)).collect()
+    }
+
+    /// What a search finds that changes a size of the source, if the command sets these sizes.
+    fn found(set: NamedSizes) -> Found {
+        let mut source = sizes(&[("BLOCK", 4), ("TILE_M", 32), ("TILE_N", 32)]);
+        source.retain(|name, _| !set.contains_key(name));
         let kernel = SearchedKernel {
             name: "moe".to_owned(),
             shape: sizes(&[("HIDDEN", 64)]),
-            set: sizes(&[("BLOCK", 8)]),
+            set,
             open: sizes(&[("PUT", 16)]),
-            sizes: sizes(&[("PUT", 16), ("TILE_M", 32), ("TILE_N", 32)]),
-            fixed: sizes(&[("TILE_M", 32), ("TILE_N", 32)]),
+            sizes: with_tuned(&sizes(&[("PUT", 16)]), &source),
+            fixed: source,
             start: NamedSizes::new(),
             default_estimate: None,
             simulations: 1,
@@ -77,9 +84,28 @@ mod tests {
         let score = Score { times: vec![Time(1)] };
         let best = Candidate { sizes: sizes(&[("TILE_N", 64)]), ..Candidate::default() };
         let result = SearchResult { best, score: score.clone(), start: score.clone(), default: Some(score), tried: 2 };
-        let kept = tuned_kernel(&Found { kernel, result, warning: None }, &Target::ascend_a3());
-        assert_eq!(kept.candidate.sizes, sizes(&[("BLOCK", 8), ("PUT", 16), ("TILE_N", 64)]));
-        // The source gives this size, so the schedule is for no other value.
-        assert_eq!(kept.shape, sizes(&[("HIDDEN", 64), ("TILE_M", 32)]));
+        Found { kernel, result, warning: None }
+    }
+
+    #[test]
+    fn searches_with_and_without_a_size_keep_both_results_in_either_order() {
+        let target = Target::ascend_a3();
+        let [with, without] = [sizes(&[("BLOCK", 8)]), NamedSizes::new()];
+        for order in [[&with, &without, &with], [&without, &with, &without]] {
+            let mut tuned = Tuned::default();
+            for set in order {
+                keep_found(&mut tuned, &found(set.clone()), &target);
+            }
+            let blocks: Vec<usize> = tuned.kernels.iter().map(|known| known.shape["BLOCK"]).collect();
+            assert_eq!(blocks, order[..2].iter().map(|set| *set.get("BLOCK").unwrap_or(&4)).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn a_schedule_is_kept_with_all_tile_sizes_that_it_was_found_with() {
+        let kept = tuned_kernel(&found(sizes(&[("BLOCK", 8)])), &Target::ascend_a3());
+        assert_eq!(kept.candidate.sizes, sizes(&[("PUT", 16), ("TILE_N", 64)]));
+        // The command and the source give these sizes, so the schedule is for no other values.
+        assert_eq!(kept.shape, sizes(&[("BLOCK", 8), ("HIDDEN", 64), ("TILE_M", 32)]));
     }
 }
