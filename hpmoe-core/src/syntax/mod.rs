@@ -16,7 +16,7 @@ pub(crate) use ast::{
 pub(crate) use constants::arithmetic;
 pub use constants::{
     Constants, declared_constants, independent_tile_sizes, is_derived, leaving_open, open_constants,
-    refuse_derived_overrides, refuse_unknown_overrides, settable,
+    refuse_derived_overrides, refuse_unknown_overrides,
 };
 pub(crate) use loop_sizes::LoopSizes;
 pub(crate) use names::names_of;
