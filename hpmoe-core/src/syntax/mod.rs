@@ -21,4 +21,4 @@ pub use constants::{
 pub(crate) use loop_sizes::LoopSizes;
 pub(crate) use names::names_of;
 pub(crate) use parse::{columns, library_functions, moves, parse, with_library};
-pub(crate) use spelled::one_line;
+pub(crate) use spelled::size_text;

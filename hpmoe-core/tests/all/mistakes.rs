@@ -763,6 +763,19 @@ fn values_that_a_build_sets_are_named_with_their_limits() {
 }
 
 #[test]
+fn sizes_are_shown_as_in_the_source() {
+    let size = |written: &str, shown: &str| {
+        let told = told(KERNEL, &[("for n in 0..INTER.div_ceil(TILE_N) {", &format!("for n in {written} {{"))]);
+        let help = format!("help: choose constants that give `{shown}` a value from 1 to 65,535");
+        assert!(told.iter().any(|(_, text)| text.contains(&help)), "{told:#?}");
+    };
+    size("0..(INTER >> 20)", "INTER >> 20");
+    size("0..INTER << 20", "INTER << 20");
+    size("0..(INTER >> (TOP_K << 1)).min(0)", "(INTER >> (TOP_K << 1)).min(0)");
+    size("0..(INTER - INTER) * (TOP_K + 1)", "(INTER - INTER) * (TOP_K + 1)");
+}
+
+#[test]
 fn a_range_can_be_in_parentheses() {
     assert_eq!(told(KERNEL, &[("for n in 0..INTER.div_ceil(TILE_N) {", "for n in (0..INTER.div_ceil(TILE_N)) {")]), []);
 }
