@@ -291,6 +291,25 @@ def test_sizes_of_layers() -> None:
             hpmoe.moe(**{**sizes, **change})
 
 
+def test_constants_that_follow_from_others_are_no_arguments_of_a_layer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_moe, "require", lambda *_: None)
+    monkeypatch.setattr(_moe, "_library", lambda *_: pytest.fail("the layer is built"))
+    sizes = {"hidden": 64, "inter": 32, "experts": 8, "top_k": 2}
+    for change, said in [
+        ({"SLOTS": 4}, "SLOTS can't be set, because a layer with swiglu experts computes it from other constants (BLOCK * TOP_K): pass BLOCK=.. or top_k=.. instead"),
+        ({"GATE_UP": 64}, "(2 * INTER): pass inter=.. instead"),
+        ({"PUT_NUMBERS": 8}, "(TILE_M): pass TILE_M=.. instead"),
+        # Through another constant that follows from others.
+        ({"PARTS": 4, "gate": "gpt_oss"}, "(UNIT_PARTS + HIDDEN.div_ceil(COLUMNS)): pass inter=.., TILE_N=.., hidden=.. or COLUMNS=.. instead"),
+    ]:
+        with pytest.raises(hpmoe.HpmoeError, match=re.escape(said)):
+            hpmoe.moe(**{**sizes, **change})
+    with pytest.raises(hpmoe.HpmoeError, match="and the constants BLOCK, COLUMNS, GRAD_M, GRAD_N, PUT, TILE_M, TILE_N$"):
+        hpmoe.moe(**sizes, FOO=1)
+    chunks = {"CHUNKS": "8", "CHUNKS_AT_MOST": "CHUNKS", "TILE_M": "_", "ROWS": "CHUNKS_AT_MOST * TILE_M"}
+    assert _moe._sources(chunks) == {"ROWS": ["CHUNKS_AT_MOST", "TILE_M"]}
+
+
 def test_a_build_tells_its_stages_where_nobody_sees_a_bar(
     crate: Path, library: hpmoe.Library, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

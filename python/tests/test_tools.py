@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -103,6 +104,23 @@ def test_what_the_command_refuses_is_said_in_words_of_python(tmp_path: Path) -> 
 def test_costly_tile_sizes_are_a_warning() -> None:
     with pytest.warns(UserWarning, match="TILE_M"):
         hpmoe.simulate(LAYER, ranks=2, **{"HIDDEN": 1024, "INTER": 256, "max_tokens": 256, "TILE_M": 16, "TILE_N": 16})
+
+
+def test_a_tuned_schedule_for_another_size_is_a_warning(tmp_path: Path) -> None:
+    layer = tmp_path / "layer.rs"
+    layer.write_text(LAYER.read_text())
+    shape = "EXPERTS = 8, HIDDEN = 64, INTER = 32, TOKENS = 64, TOP_K = 2"
+    (tmp_path / "layer.tuned.toml").write_text(
+        f'[[tuned]]\nkernel = "moe_ffn"\ntarget = "ascend-a3"\nmatrix_cores = 24\nshape = {{ {shape} }}\nsizes = {{ PUT = 8 }}\n'
+    )
+    with pytest.warns(UserWarning) as caught:
+        hpmoe.simulate(layer, ranks=2, PUT=4, **SIZE)
+    said = [str(warning.message) for warning in caught if "tuned.toml" in str(warning.message)]
+    assert len(said) == 1 and said[0].startswith("kernel `moe_ffn` has the default schedule: `")
+    assert "has only a schedule found with PUT = 8, not with PUT = 4, on ascend-a3" in said[0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert hpmoe.simulate(layer, ranks=2, PUT=8, **SIZE).ours.schedule == "tuned"
 
 
 def test_without_the_command_an_error_tells_where_it_comes_from(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

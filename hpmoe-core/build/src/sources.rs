@@ -5,7 +5,7 @@ use crate::tuned::{read_tuned, tuned_file};
 use crate::watch;
 use hpmoe_core::front::{modules, too_deep};
 use hpmoe_core::sizes::Expected;
-use hpmoe_core::syntax::{Overrides, refuse_derived_overrides, refuse_unknown_overrides, settable};
+use hpmoe_core::syntax::{Overrides, refuse_derived_overrides, refuse_unknown_overrides};
 use hpmoe_core::target::Target;
 use hpmoe_core::tuned::Tuned;
 use std::path::PathBuf;
@@ -30,15 +30,13 @@ pub(crate) struct KernelGroup {
 /// Refuses a constant set for some kernels that none of them declares or that one computes from others, or set by `HPMOE_SET` and declared
 /// by none at all or computed by any.
 pub(crate) fn refuse_settings(parts: &[KernelGroup], environment: &Overrides) -> Result<(), String> {
-    let declared = |part: &KernelGroup| part.sources.iter().flat_map(|source| settable(&source.module)).collect();
-    let declared: Vec<Vec<String>> = parts.iter().map(declared).collect();
-    for (part, declared) in parts.iter().zip(&declared) {
-        refuse_unknown_overrides(&part.settings, declared.iter().map(String::as_str))?;
+    for part in parts {
+        refuse_unknown_overrides(&part.settings, part.sources.iter().map(|source| &source.module))?;
         refuse_derived_overrides(&part.settings, part.sources.iter().map(|source| &source.module))?;
     }
     let modules = parts.iter().flat_map(|part| &part.sources).map(|source| &source.module);
-    refuse_derived_overrides(environment, modules).map_err(|problem| format!("HPMOE_SET: {problem}"))?;
-    refuse_unknown_overrides(environment, declared.iter().flatten().map(String::as_str)).map_err(|problem| {
+    refuse_derived_overrides(environment, modules.clone()).map_err(|problem| format!("HPMOE_SET: {problem}"))?;
+    refuse_unknown_overrides(environment, modules).map_err(|problem| {
         format!(
             "HPMOE_SET: {problem}\nhelp: HPMOE_SET sets constants of all kernels of one `build()`; if the script calls `build()` \
              several times, join the calls: `kernels([..]).and(kernels([..])).build()`"

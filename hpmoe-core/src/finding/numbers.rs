@@ -85,8 +85,8 @@ pub(crate) enum RangeFault {
     Tile { param: String, rows: usize, cols: usize, sizes: Vec<String>, most: usize },
     /// A constant of every kernel that is 0.
     Zero { name: &'static str },
-    /// More experts for a token than there are.
-    TopK { top_k: usize, experts: usize },
+    /// More experts for a token than there are; `most` is the largest number of experts.
+    TopK { top_k: usize, experts: usize, most: usize },
     /// More experts than descriptors can name.
     Experts { experts: usize, most: usize },
     /// More places for experts than descriptors can name.

@@ -6,7 +6,7 @@ use crate::finding::{ChunkFault, Errors, Finding, LoopSize, RangeFault};
 use crate::graph::{Access, Body, Height, Phase, RowKind, Sizes, Space, SpaceKind, Step, Task, TaskGraph, Tensor};
 use crate::ids::Id as _;
 use crate::names::ByName;
-use crate::syntax::{Argument, Flow, Kernel, Over, Stmt, one_line};
+use crate::syntax::{Argument, Flow, Kernel, Over, Stmt, size_text};
 use hpmoe_kernels::RAGGED;
 use hpmoe_kernels::op::{Contracted, Device, TaskKind};
 use proc_macro2::Span;
@@ -37,7 +37,7 @@ pub(super) fn chunks(kernel: &Kernel, flow: &Flow, errors: &mut Errors) -> Optio
         refuse_nested(body, errors);
         let value = kernel.constants.evaluate(count, &ByName::new(), errors)?;
         if !(1..=MOST_CHUNKS).contains(&value) {
-            let fault = RangeFault::Loop { size: one_line(count), value, counts: LoopSize::Chunks, most: MOST_CHUNKS };
+            let fault = RangeFault::Loop { size: size_text(count), value, counts: LoopSize::Chunks, most: MOST_CHUNKS };
             errors.push(count.span(), Finding::OutOfRange(fault));
         }
         chunk_loop = Some(Chunks { variable: variable.clone(), span: *span, count: value });

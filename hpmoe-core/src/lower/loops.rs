@@ -3,7 +3,7 @@
 use crate::finding::{CallFault, Errors, Finding, LoopFault, LoopSize, NameKind, RangeFault};
 use crate::graph::{Height, Space, SpaceKind};
 use crate::names::{ByName, nearest};
-use crate::syntax::{Kernel, Over, Rank, one_line};
+use crate::syntax::{Kernel, Over, Rank, size_text};
 use proc_macro2::{Span, TokenStream, TokenTree};
 use syn::spanned::Spanned as _;
 
@@ -35,7 +35,7 @@ pub(super) fn variable(
         match u32::try_from(value) {
             Ok(size) if (1..=MOST_ROWS).contains(&value) => Some(size),
             _ => {
-                let fault = RangeFault::Loop { size: one_line(expr), value, counts, most: MOST_ROWS };
+                let fault = RangeFault::Loop { size: size_text(expr), value, counts, most: MOST_ROWS };
                 errors.push(expr.span(), Finding::OutOfRange(fault));
                 None
             }

@@ -105,7 +105,7 @@ fn sizes(kernel: &Kernel, errors: &mut Errors) -> Option<Sizes> {
     let sizes = Sizes { experts: experts?, spare, top_k: top_k?, tokens: tokens?, chunks: 1, chunks_at_most: None };
     let Sizes { experts, spare, top_k, tokens, .. } = sizes;
     let (name, fault) = if top_k > experts {
-        ("TOP_K", RangeFault::TopK { top_k, experts })
+        ("TOP_K", RangeFault::TopK { top_k, experts, most: MOST_EXPERTS })
     } else if experts > MOST_EXPERTS {
         ("EXPERTS", RangeFault::Experts { experts, most: MOST_EXPERTS })
     } else if spare > MOST_EXPERTS {

@@ -8,7 +8,7 @@ use crate::finding::{BodyFault, Errors, Finding, NotAStore, RangeFault};
 use crate::graph::{Body, Param, Task};
 use crate::ids::{Id as _, ValueId};
 use crate::names::ByName;
-use crate::syntax::{BodyExpr, BodyStmt, Kernel, TaskFn, one_line};
+use crate::syntax::{BodyExpr, BodyStmt, Kernel, TaskFn, size_text};
 use hpmoe_kernels::RAGGED;
 use hpmoe_kernels::op::{OperandKind, Shape};
 use hpmoe_kernels::ops;
@@ -84,7 +84,7 @@ fn parameter(
     if !(possible.contains(&rows) || rows == RAGGED) || !possible.contains(&cols) {
         let bad_rows = Some(&param.rows).filter(|_| !possible.contains(&rows) && rows != RAGGED);
         let bad_cols = Some(&param.cols).filter(|_| !possible.contains(&cols));
-        let mut sizes: Vec<String> = bad_rows.into_iter().chain(bad_cols).map(one_line).collect();
+        let mut sizes: Vec<String> = bad_rows.into_iter().chain(bad_cols).map(size_text).collect();
         sizes.dedup();
         let fault = RangeFault::Tile { param: param.name.clone(), rows, cols, sizes, most: MOST_COLUMNS };
         errors.push(param.span, Finding::OutOfRange(fault));

@@ -4,7 +4,7 @@ use crate::finding::{CallFault, Errors, Finding, RangeFault};
 use crate::graph::{RowKind, Storage, TaskGraph, Tensor, pitch};
 use crate::ids::TensorId;
 use crate::names::ByName;
-use crate::syntax::{Flow, Kernel, Let, TensorKind, one_line};
+use crate::syntax::{Flow, Kernel, Let, TensorKind, size_text};
 use hpmoe_kernels::op::ElementType;
 use proc_macro2::Span;
 use syn::Expr;
@@ -70,7 +70,7 @@ fn add(
     let mut count = |expr: &Expr, fault: fn(String, String, usize) -> RangeFault| {
         let value = kernel.constants.evaluate(expr, &ByName::new(), errors)?;
         if value == 0 || value > MOST_COLUMNS {
-            errors.push(draft.span, Finding::OutOfRange(fault(draft.name.to_owned(), one_line(expr), value)));
+            errors.push(draft.span, Finding::OutOfRange(fault(draft.name.to_owned(), size_text(expr), value)));
             return None;
         }
         u32::try_from(value).ok()

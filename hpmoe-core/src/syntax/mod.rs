@@ -15,10 +15,10 @@ pub(crate) use ast::{
 };
 pub use constants::{
     Constants, declared_constants, independent_tile_sizes, is_derived, leaving_open, open_constants,
-    refuse_derived_overrides, refuse_unknown_overrides, settable,
+    refuse_derived_overrides, refuse_unknown_overrides,
 };
 pub(crate) use constants::{arithmetic, independent_constants};
 pub(crate) use loop_sizes::LoopSizes;
 pub(crate) use names::names_of;
 pub(crate) use parse::{columns, library_functions, moves, parse, with_library};
-pub(crate) use spelled::one_line;
+pub(crate) use spelled::size_text;

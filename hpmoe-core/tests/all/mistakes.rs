@@ -721,17 +721,36 @@ fn values_that_a_build_sets_are_named_with_their_limits() {
             "set `TILE_M` to a whole number from 1 to 65,535",
         ),
         ("TILE_M=16.0", "sets it to 16.0", "set `TILE_M` to 16, without a decimal point"),
-        ("INTER=-0.5", "sets it to -0.5", "set `INTER` to a whole number from 0 to 18,446,744,073,709,551,615"),
+        ("TILE_M=0.0", "sets it to 0.0", "set `TILE_M` to a whole number from 1 to 65,535"),
+        ("TILE_M=1e6", "sets it to 1000000.0", "set `TILE_M` to a whole number from 1 to 65,535"),
+        ("INTER=-0.5", "sets it to -0.5", "set `INTER` to a whole number without a minus sign"),
+        ("INTER=-0", "sets it to -0 [", "set `INTER` to a whole number without a minus sign"),
+        (
+            "INTER=99999999999999999999",
+            "sets it to more than 18,446,744,073,709,551,615",
+            "set `INTER` to a whole number of at most 18,446,744,073,709,551,615",
+        ),
         ("HIDDEN=0", "`x` has 0 columns", "choose a value from 1 to 16,777,216 for `HIDDEN`"),
         ("INTER=0", "0 iterations of a range", "choose constants that give `INTER.div_ceil(TILE_N)` a value from 1 to"),
         ("TOKENS=0", "`TOKENS` is 0", "choose a value of at least 1 for `TOKENS`"),
         ("TOP_K=99", "`TOP_K` is 99", "choose a value from 1 to 4 for `TOP_K`, or of at least 99 for `EXPERTS`"),
+        ("TOP_K=3000", "`TOP_K` is 3000", "choose a value from 1 to 4 for `TOP_K`, or of at least 3,000 for `EXPERTS`"),
         ("EXPERTS=70000", "`EXPERTS` is 70000", "choose a value from 1 to 65,535 for `EXPERTS`"),
         ("TOKENS=4000000000", "exceed 32 bits", "choose a value from 1 to 1,073,741,823 for `TOKENS`"),
     ] {
         let told = told(KERNEL, settings);
         let fits = |text: &String| text.contains(problem) && text.contains(&format!("help: {help}"));
         assert!(told.iter().any(fits), "{settings}: {told:#?}");
+    }
+    for (settings, last) in [
+        // A range that begins with 0 would be wrong: other checks refuse 0.
+        ("HIDDEN=7.5", "help: set `HIDDEN` to a whole number"),
+        // More experts than possible are not a way out.
+        ("TOP_K=3000000000,EXPERTS=65535", "help: choose a value from 1 to 65,535 for `TOP_K`"),
+        ("TOP_K=80000,EXPERTS=70000", "help: choose a value from 1 to 65,535 for `TOP_K`"),
+    ] {
+        let told = told(KERNEL, settings);
+        assert!(told.iter().any(|text| text.trim_end().ends_with(last)), "{settings}: {told:#?}");
     }
     // The text that is wrong is in the library, and not at the call.
     let unpacking = include_str!("../../../examples/moe_w4a8.rs");
@@ -741,6 +760,19 @@ fn values_that_a_build_sets_are_named_with_their_limits() {
         columns that it makes here: `K` is 101") && text.contains("help: pass tensors whose sizes make `K` 100")),
         "{told:#?}"
     );
+}
+
+#[test]
+fn sizes_are_shown_as_in_the_source() {
+    let size = |written: &str, shown: &str| {
+        let told = told(KERNEL, &[("for n in 0..INTER.div_ceil(TILE_N) {", &format!("for n in {written} {{"))]);
+        let help = format!("help: choose constants that give `{shown}` a value from 1 to 65,535");
+        assert!(told.iter().any(|(_, text)| text.contains(&help)), "{told:#?}");
+    };
+    size("0..(INTER >> 20)", "INTER >> 20");
+    size("0..INTER << 20", "INTER << 20");
+    size("0..(INTER >> (TOP_K << 1)).min(0)", "(INTER >> (TOP_K << 1)).min(0)");
+    size("0..(INTER - INTER) * (TOP_K + 1)", "(INTER - INTER) * (TOP_K + 1)");
 }
 
 #[test]
@@ -764,6 +796,9 @@ fn what_a_constant_cannot_be_is_named() {
     let range = "help: choose constants with which this is from 0 to 18,446,744,073,709,551,615";
     inter("TOP_K - 3", "TOP_K - 3", &["`-` in a constant leaves the range of usize: 2 - 3", range]);
     inter("TOP_K.pow(64)", "TOP_K.pow(64)", &["`pow` in a constant leaves the range of usize: 2.pow(64)", range]);
+    let overflow = "leaves the range of usize: 18446744073709551615.next_multiple_of(2)";
+    let next = "18446744073709551615.next_multiple_of(TOP_K)";
+    inter(next, next, &["`next_multiple_of` in a constant", overflow, range]);
     inter("1 & 6", "1 & 6", &["the compiler doesn't compute `&` in a constant"]);
     let negative = ("gate: &Tile<bf16, TILE_M, TILE_N>", "gate: &Tile<bf16, -1, TILE_N>");
     check(&[negative], "-1", &["a constant of type usize can't be negative"]);

@@ -110,6 +110,9 @@ def moe(
 #: Files of the kernels of each kind of expert, in the crate of the layers.
 FILES = {"swiglu": ["separate.rs", "joined.rs"], "gpt_oss": ["biased.rs"]}
 
+#: Constants that a build may set in every kernel, even if the source computes them from others.
+OF_BUILDS = {"SPARE", "CHUNKS_AT_MOST"}
+
 
 def _refuse_unknown(gate: str, constants: dict[str, int | float]) -> None:
     """Rejects unknown arguments before anything is built."""
@@ -117,22 +120,44 @@ def _refuse_unknown(gate: str, constants: dict[str, int | float]) -> None:
         return
     arguments = [*SIZES, "gate", "chunks_at_most", "ranks", "progress"]
     of_sizes = {constant: name for name, constant in SIZES.items()}
-    known = _constants(gate)
+    definitions = _definitions(gate)
+    sources = _sources(definitions)
+    known = definitions.keys() - sources.keys() - of_sizes.keys()
     for name in constants:
         if name in of_sizes:
             raise HpmoeError(f"a layer has no argument {name}: pass {of_sizes[name]}=..")
+        if name in sources:
+            *others, last = [f"{of_sizes.get(source, source)}=.." for source in sources[name]]
+            instead = f"{', '.join(others)} or {last}" if others else last
+            raise HpmoeError(
+                f"{name} can't be set, because a layer with {gate} experts computes it from other constants ({definitions[name]}): pass {instead} instead"
+            )
         if name not in known:
-            others = {other.lower(): other for other in [*(known - of_sizes.keys()), *arguments]}
+            others = {other.lower(): other for other in [*known, *arguments]}
             others["tokens"] = "max_tokens"
             near = difflib.get_close_matches(name.lower(), others, n=1)
-            help = f"did you mean {others[near[0]]}?" if near else f"it has {', '.join(arguments)}, and the constants {', '.join(sorted(known - of_sizes.keys()))}"
+            help = f"did you mean {others[near[0]]}?" if near else f"it has {', '.join(arguments)}, and the constants {', '.join(sorted(known))}"
             raise HpmoeError(f"a layer with {gate} experts has no argument {name}: {help}")
 
 
-def _constants(gate: str) -> set[str]:
-    """The constants of a layer's kernels that a build can set."""
-    files = [crate() / "src" / name for name in FILES[gate]]
-    return {name for file in files for name in re.findall(r"(?m)^ *pub const ([A-Z0-9_]+): (?:usize|f32) =", file.read_text())} | {"SPARE"}
+def _definitions(gate: str) -> dict[str, str]:
+    """The constants of a layer's kernels, with their definitions in the source."""
+    text = "\n".join((crate() / "src" / name).read_text() for name in FILES[gate])
+    return dict(re.findall(r"(?m)^ *pub const ([A-Z0-9_]+): (?:usize|f32) = ([^;]+);", text))
+
+
+def _sources(definitions: dict[str, str]) -> dict[str, list[str]]:
+    """The constants that follow from others, with the constants that a build sets instead."""
+    named = {
+        name: [other for other in dict.fromkeys(re.findall(r"\w+", text)) if other in definitions]
+        for name, text in definitions.items()
+        if name not in OF_BUILDS
+    }
+
+    def parameters(name: str) -> list[str]:
+        return [found for other in named.get(name, []) for found in (parameters(other) or [other])]
+
+    return {name: list(dict.fromkeys(parameters(name))) for name, others in named.items() if others}
 
 
 #: The libraries that this process has made so far: a model has many layers of the same sizes.

@@ -8,7 +8,7 @@ use hpmoe_core::finding::Diagnostic;
 use hpmoe_core::fixed_sizes::{BuiltKernel, Surface, costly_sizes};
 use hpmoe_core::front::{Front, front, modules};
 use hpmoe_core::sizes::{Expected, open_sizes};
-use hpmoe_core::syntax::{Overrides, refuse_derived_overrides, refuse_unknown_overrides, settable};
+use hpmoe_core::syntax::{Overrides, refuse_derived_overrides, refuse_unknown_overrides};
 use hpmoe_core::target::Target;
 use hpmoe_core::tuned::{NamedSizes, overrides};
 use hpmoe_kernels::printable::printable_path;
@@ -74,8 +74,7 @@ impl SourceFile {
         if modules.is_empty() {
             return Err(format!("{name} holds no `#[megakernel]` module"));
         }
-        let declared: Vec<String> = modules.iter().flat_map(settable).collect();
-        refuse_unknown_overrides(&settings, declared.iter().map(String::as_str))?;
+        refuse_unknown_overrides(&settings, modules.iter())?;
         refuse_derived_overrides(&settings, modules.iter())?;
         let kernel = |module: ItemMod| KernelSource {
             set: settings_of(&module, &settings),

@@ -163,7 +163,7 @@ pub(crate) fn warn_of_costly_sizes<'a>(
     }
 }
 
-/// The taskflows of a kernel with its stored schedule. If no stored schedule fits, says why, and returns `None`.
+/// The taskflows of a kernel with its stored schedule. If no stored schedule fits, warns with the reason, and returns `None`.
 fn tuned_plans(kernel: &Rc<KernelSource>, (tuned, file): (&Tuned, &Path), target: &Target) -> Option<Vec<FlowPlan>> {
     let KernelSource { module, set, open, ranks } = &**kernel;
     let kept = kept_for(tuned, module, (set, open), target)?;
@@ -171,7 +171,7 @@ fn tuned_plans(kernel: &Rc<KernelSource>, (tuned, file): (&Tuned, &Path), target
     if let Some(reason) = kept.default_because().filter(|_| kept != Kept::Nothing) {
         let file = printable_path(&tuned_file(file));
         output::note(format!(
-            "kernel `{}` has the default schedule: `{file}` {reason} on {} (`hpmoe tune` with the same kernel, constants and \
+            "warning: kernel `{}` has the default schedule: `{file}` {reason} on {} (`hpmoe tune` with the same kernel, constants and \
              target finds one)",
             module.ident, target.name
         ));

@@ -21,13 +21,7 @@ impl ConstantFault {
                 (self.problem(), "make it a const parameter of its own: `const WIDTH: usize`".into())
             }
             Self::SetToNumber { name, value } => {
-                let most = if is_tile_size(name) { MOST_OF_LOOP } else { usize::MAX };
-                let least = usize::from(is_tile_size(name));
-                let help = match value.fract() == 0.0 && *value >= 0.0 && *value < usize::MAX as f32 {
-                    true => format!("set `{name}` to {value}, without a decimal point or an exponent"),
-                    false => format!("set `{name}` to a whole number from {least} to {}", grouped(most)),
-                };
-                (self.problem(), help)
+                (self.problem(), format!("set `{name}` to {}", whole_instead(name, *value)))
             }
             Self::SetNotFinite { name, .. } => (self.problem(), format!("set `{name}` to a finite number")),
             Self::OpenButNoTileSize { name } => {
@@ -50,7 +44,7 @@ impl ConstantFault {
             Self::Circular { name } => format!("`{name}` depends on itself"),
             Self::SetToNumber { name, value } => {
                 let value = match value.fract() == 0.0 {
-                    true if *value < 0.0 => value.to_string(),
+                    true if value.is_sign_negative() => value.to_string(),
                     true if *value >= usize::MAX as f32 => format!("more than {}", grouped(usize::MAX)),
                     _ => format!("{value:?}"),
                 };
@@ -60,7 +54,7 @@ impl ConstantFault {
                 format!("numbers of a kernel must be finite, but this build sets `{name}` to {value:?}")
             }
             Self::Overflow { operator, values: [left, right] } => {
-                let computed = match operator.chars().all(char::is_alphanumeric) {
+                let computed = match operator.starts_with(char::is_alphabetic) {
                     true => format!("{left}.{operator}({right})"),
                     false => format!("{left} {operator} {right}"),
                 };
@@ -143,8 +137,12 @@ impl RangeFault {
                 all.join("; ")
             }
             Self::Zero { name } => way_out(name, "of at least 1"),
-            Self::TopK { top_k, experts } => {
-                format!("{}, or of at least {top_k} for `EXPERTS`", way_out("TOP_K", &from(1, *experts)))
+            Self::TopK { top_k, experts, most } => {
+                let fewer = way_out("TOP_K", &from(1, *experts.min(most)));
+                match top_k <= most {
+                    true => format!("{fewer}, or of at least {} for `EXPERTS`", grouped(*top_k)),
+                    false => fewer,
+                }
             }
             Self::Experts { most, .. } => way_out("EXPERTS", &from(1, *most)),
             Self::Spare { most, .. } => way_out("SPARE", &from(0, *most)),
@@ -173,7 +171,7 @@ impl RangeFault {
                 grouped(*most)
             ),
             Self::Zero { name } => format!("`{name}` is 0, but a layer has at least one"),
-            Self::TopK { top_k, experts } => format!("`TOP_K` is {top_k}, but there are only {experts} experts"),
+            Self::TopK { top_k, experts, .. } => format!("`TOP_K` is {top_k}, but there are only {experts} experts"),
             Self::Experts { experts, most } => format!("`EXPERTS` is {experts}, out of range: 1 to {}", grouped(*most)),
             Self::Spare { spare, most } => format!("`SPARE` is {spare}, out of range: 0 to {}", grouped(*most)),
             Self::Chosen { value, most } => {
@@ -196,6 +194,23 @@ fn way_out(size: &str, range: &str) -> String {
         format!("choose a value {range} for `{size}`")
     } else {
         format!("choose constants that give `{size}` a value {range}")
+    }
+}
+
+/// The values that a build can set for a usize constant, instead of a number that is no usize.
+fn whole_instead(name: &str, value: f32) -> String {
+    let (least, most) = if is_tile_size(name) { (1, MOST_OF_LOOP) } else { (0, usize::MAX) };
+    let is_whole = value.fract() == 0.0 && value.is_sign_positive() && value < usize::MAX as f32;
+    if is_whole && (least..=most).contains(&(value as usize)) {
+        format!("{value}, without a decimal point or an exponent")
+    } else if is_tile_size(name) {
+        format!("a whole number from {least} to {}", grouped(most))
+    } else if value.is_sign_negative() {
+        "a whole number without a minus sign".to_owned()
+    } else if value.fract() == 0.0 {
+        format!("a whole number of at most {}", grouped(most))
+    } else {
+        "a whole number".to_owned()
     }
 }
 

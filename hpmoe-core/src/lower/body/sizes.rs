@@ -5,7 +5,7 @@ use super::{Builder, Operand};
 use crate::constant::Constant;
 use crate::finding::{BodyFault, Finding};
 use crate::ids::Id as _;
-use crate::syntax::{BodyExpr, one_line};
+use crate::syntax::{BodyExpr, size_text};
 use hpmoe_kernels::op::OperandKind;
 use hpmoe_kernels::ops;
 use proc_macro2::Span;
@@ -31,7 +31,7 @@ impl Builder<'_> {
         if stated == [made] {
             return Some(());
         }
-        let (operation, sizes) = (name.to_owned(), sizes.iter().map(one_line).collect());
+        let (operation, sizes) = (name.to_owned(), sizes.iter().map(size_text).collect());
         let library = self.function.library;
         self.errors.push(span, Finding::Body(BodyFault::Columns { operation, sizes, stated, made, library }));
         None

@@ -1,5 +1,6 @@
 //! Declarations of constants: each constant of a module is computed, or set by a build.
 
+use super::derived::deriving;
 use super::table::{Constants, is_computed, is_f32};
 use crate::constant::{Constant, OF_BUILDS, Overrides, is_tile_size};
 use crate::finding::{ConstantFault, Errors, Finding, FindingAt};
@@ -155,8 +156,7 @@ pub fn independent_tile_sizes(module: &ItemMod) -> Vec<String> {
 }
 
 /// The names under which settings name a module's constants: for all kernels (`HIDDEN`), or for this one (`rms::HIDDEN`).
-#[must_use]
-pub fn settable(module: &ItemMod) -> Vec<String> {
+fn names_in_settings(module: &ItemMod) -> Vec<String> {
     let names = declared_constants(module);
     let own: Vec<String> = names.iter().map(|name| format!("{}::{name}", module.ident)).collect();
     names.into_iter().chain(own).collect()
@@ -166,16 +166,20 @@ pub fn settable(module: &ItemMod) -> Vec<String> {
 ///
 /// # Errors
 ///
-/// A sentence with the first such name and, if a declared name is similar, the most similar one.
+/// A sentence with the first such name and, if the name of a constant that can be set is similar, the most similar one.
 pub fn refuse_unknown_overrides<'a>(
     overrides: &Overrides,
-    declared: impl Iterator<Item = &'a str> + Clone,
+    modules: impl Iterator<Item = &'a ItemMod> + Clone,
 ) -> Result<(), String> {
+    let declared: Vec<String> = modules.clone().flat_map(names_in_settings).collect();
     for name in overrides.names() {
-        if !declared.clone().any(|constant| constant == name) {
-            let hint = match nearest(name, declared.clone()) {
-                Some(nearest) => format!("did you mean `{nearest}`?"),
-                None => "no constant has a name like it".to_owned(),
+        if !declared.iter().any(|constant| constant == name) {
+            let (derived, settable): (Vec<&str>, Vec<&str>) =
+                declared.iter().map(String::as_str).partition(|constant| deriving(constant, modules.clone()).is_some());
+            let hint = match (nearest(name, settable.into_iter()), nearest(name, derived.into_iter())) {
+                (Some(nearest), _) => format!("did you mean `{nearest}`?"),
+                (None, Some(_)) => "no constant that can be set has a name like it".to_owned(),
+                (None, None) => "no constant has a name like it".to_owned(),
             };
             return Err(format!("no kernel declares a constant `{name}`: {hint}"));
         }
@@ -273,6 +277,28 @@ mod tests {
         let mut errors = Errors::default();
         assert_eq!(Constants::compute(&[&item], &chosen, &mut errors).get("TILE_N"), Some(256));
         assert!(errors.is_empty());
+    }
+
+    #[test]
+    fn only_constants_that_can_be_set_are_suggested() {
+        let kernels = [
+            "mod a { const BLOCK: usize = 8; const SLOTS: usize = BLOCK * 2; const HALF: usize = BLOCK / 2; }",
+            "mod b { const SLOT_SIZE: usize = 8; const HALF: usize = 5; }",
+        ];
+        let modules = kernels.map(|text| syn::parse_str::<ItemMod>(text).unwrap());
+        let hint = |name: &str| {
+            let overrides = Overrides::from_iter([(name.to_owned(), 4.into())]);
+            let refused = refuse_unknown_overrides(&overrides, modules.iter()).unwrap_err();
+            refused.strip_prefix(&format!("no kernel declares a constant `{name}`: ")).unwrap().to_owned()
+        };
+        assert_eq!(hint("SLOT"), "no constant that can be set has a name like it");
+        assert_eq!(hint("a::SLOT"), "no constant that can be set has a name like it");
+        assert_eq!(hint("SLOTSIZE"), "did you mean `SLOT_SIZE`?");
+        assert_eq!(hint("BLOC"), "did you mean `BLOCK`?");
+        // Of a name that one kernel computes, other kernels' own constants can be set.
+        assert_eq!(hint("HALFS"), "no constant that can be set has a name like it");
+        assert_eq!(hint("b::HALFS"), "did you mean `b::HALF`?");
+        assert_eq!(hint("FOO"), "no constant has a name like it");
     }
 
     #[test]

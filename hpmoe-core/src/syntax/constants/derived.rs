@@ -31,14 +31,11 @@ pub fn refuse_derived_overrides<'a>(
     modules: impl Iterator<Item = &'a ItemMod> + Clone,
 ) -> Result<(), String> {
     for full_name in overrides.names() {
-        let (kernel, name) = match full_name.split_once("::") {
-            Some((kernel, name)) => (Some(kernel), name),
-            None => (None, full_name),
-        };
-        let named = modules.clone().filter(|module| kernel.is_none_or(|kernel| module.ident == kernel));
-        let Some(module) = named.clone().find(|module| is_derived(module, name)) else { continue };
+        let Some(module) = deriving(full_name, modules.clone()) else { continue };
+        let (kernel, name) = kernel_and_name(full_name);
         let Some(constant) = constant(module, name) else { continue };
         let mut instead = parameters(module, constant);
+        let named = modules.clone().filter(|module| kernel.is_none_or(|kernel| module.ident == kernel));
         let of_others = named.filter(|module| declares(module, name) && !is_derived(module, name));
         instead.extend(of_others.map(|module| format!("{}::{name}", module.ident)));
         return Err(format!(
@@ -49,6 +46,20 @@ pub fn refuse_derived_overrides<'a>(
         ));
     }
     Ok(())
+}
+
+/// The first kernel that computes a constant from others, so that a setting with this name (`SLOTS` or `moe_ffn::SLOTS`) is refused.
+pub(super) fn deriving<'a>(full_name: &str, mut modules: impl Iterator<Item = &'a ItemMod>) -> Option<&'a ItemMod> {
+    let (kernel, name) = kernel_and_name(full_name);
+    modules.find(|module| kernel.is_none_or(|kernel| module.ident == kernel) && is_derived(module, name))
+}
+
+/// The two parts of a setting's name: the kernel that it is for, if it names one, and the constant.
+fn kernel_and_name(full_name: &str) -> (Option<&str>, &str) {
+    match full_name.split_once("::") {
+        Some((kernel, name)) => (Some(kernel), name),
+        None => (None, full_name),
+    }
 }
 
 fn constants(module: &ItemMod) -> impl Iterator<Item = &ItemConst> {

@@ -7,7 +7,7 @@ mod sizes;
 mod table;
 
 pub use declared::{
-    declared_constants, independent_tile_sizes, leaving_open, open_constants, refuse_unknown_overrides, settable,
+    declared_constants, independent_tile_sizes, leaving_open, open_constants, refuse_unknown_overrides,
 };
 pub(crate) use derived::independent_constants;
 pub use derived::{is_derived, refuse_derived_overrides};

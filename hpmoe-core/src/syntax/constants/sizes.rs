@@ -4,7 +4,7 @@ use super::table::Constants;
 use crate::constant::Constant;
 use crate::finding::{ConstantFault, Errors, Finding, FindingAt, NameKind};
 use crate::names::{ByName, nearest};
-use crate::syntax::spelled::{one_line, unparenthesized};
+use crate::syntax::spelled::size_text;
 use quote::ToTokens as _;
 use syn::spanned::Spanned as _;
 use syn::{BinOp, Expr, Lit};
@@ -35,7 +35,7 @@ impl Constants {
             value.ok_or_else(|| fault(ConstantFault::Overflow { operator, values }))
         };
         let by_zero = |operator: &'static str, divisor: &Expr| {
-            fault(ConstantFault::DivisionByZero { operator, divisor: one_line(unparenthesized(divisor)) })
+            fault(ConstantFault::DivisionByZero { operator, divisor: size_text(divisor) })
         };
         match expr {
             Expr::Lit(lit) => match &lit.lit {

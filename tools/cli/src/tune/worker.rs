@@ -14,7 +14,7 @@ use hpmoe_core::target::Target;
 use hpmoe_core::tuned::{Candidate, NamedSizes, overrides, set_sizes, shape, sizes};
 use hpmoe_kernels::printable::printable_path;
 use hpmoe_simulator::simulate::Routing;
-use hpmoe_simulator::tune::{NoResult, SearchProgress, SearchSpace, SearchStep, Trial, search};
+use hpmoe_simulator::tune::{FailedAt, NoResult, SearchProgress, SearchSpace, SearchStep, Trial, search};
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -106,11 +106,11 @@ impl Job {
             !is_over && !stops.all.load(Ordering::Relaxed)
         });
         let result = result.map_err(|no_result| match no_result {
-            NoResult::Impossible => format!(
+            NoResult::Impossible(failed) => format!(
                 "kernel `{}` can't be simulated on {} ranks with these routings: {}",
                 searched.name,
                 self.options.ranks,
-                why_impossible(&self.options)
+                why_impossible(&self.options, &searched.name, &space, failed)
             ),
             // Not printed: the main thread no longer waits for it.
             NoResult::Ended { .. } => format!("kernel `{}`: the search was given up", searched.name),
@@ -138,21 +138,34 @@ impl Job {
     }
 }
 
-/// The way to find out why the start of a search can't be simulated: the command that simulates it.
-fn why_impossible(options: &TuneArgs) -> String {
+/// The way to find out why the start of a kernel's search can't be simulated: the command that simulates it.
+fn why_impossible(options: &TuneArgs, kernel: &str, space: &SearchSpace, failed: FailedAt) -> String {
     let mut command = format!("hpmoe simulate {}", printable_path(&options.file));
     let mut add = |option: &str, value: &str| command.push_str(&format!(" {option} {value}"));
     options.settings.iter().for_each(|setting| add("--set", setting));
+    // The start's sizes differ from those of the source.
+    space.start.sizes.iter().for_each(|(name, size)| add("--set", &format!("{kernel}::{name}={size}")));
     options.target.constants.iter().for_each(|constant| add("--constant", constant));
     add("--target", &options.target.target);
     add("--ranks", &options.ranks.to_string());
-    if let [routing] = &options.routings[..] {
-        add("--routing", routing);
-        return format!("`{command}` says why");
+    command.push_str(" --untuned");
+    let mut add = |option: &str, value: &str| command.push_str(&format!(" {option} {value}"));
+    let flows: Vec<String> = space.flows.iter().map(|flow| format!("{kernel}::{flow}")).collect();
+    let flow = failed.taskflow.and_then(|place| flows.get(place));
+    let flow = flow.or_else(|| flows.first().filter(|_| flows.len() == 1));
+    if let Some(flow) = flow {
+        add("--taskflow", flow);
     }
     let default = ROUTINGS.iter().copied().filter(|_| options.routings.is_empty());
     let tried: Vec<&str> = options.routings.iter().map(String::as_str).chain(default).collect();
-    format!("`{command} --routing …` says why, with one of {}", tried.join(", "))
+    // Without a valid schedule, the routing makes no difference.
+    if let Some(routing) = failed.routing.and_then(|place| tried.get(place)) {
+        add("--routing", routing);
+    }
+    match flow {
+        Some(_) => format!("`{command}` says why"),
+        None => format!("`{command}` says why, with `--taskflow` and one of {}", flows.join(", ")),
+    }
 }
 
 /// The data about the kernel that threads and files need.
@@ -245,21 +258,48 @@ mod tests {
     use crate::options::{Command, Options};
     use clap::Parser as _;
 
-    fn why(arguments: &[&str]) -> String {
+    fn why(arguments: &[&str], (flows, sizes): (&[&str], &[(&str, usize)]), failed: FailedAt) -> String {
+        let space = SearchSpace {
+            sizes: NamedSizes::new(),
+            flows: flows.iter().map(|&flow| flow.to_owned()).collect(),
+            start: Candidate {
+                sizes: sizes.iter().map(|&(name, size)| (name.to_owned(), size)).collect(),
+                ..Candidate::default()
+            },
+            with_default: true,
+            seed: 1,
+        };
         match Options::parse_from([&["hpmoe", "tune", "layer.rs"][..], arguments].concat()).command {
-            Command::Tune(options) => why_impossible(&options),
+            Command::Tune(options) => why_impossible(&options, "moe", &space, failed),
             other => panic!("{other:?}"),
         }
     }
 
     #[test]
-    fn the_simulation_that_explains_a_failed_search_has_the_same_options() {
+    fn the_simulation_that_explains_a_failed_search_is_its_first_one() {
         let given = ["--set", "TILE_M=64", "--set", "PUT=8", "--constant", "sync.signal_ns=7", "--ranks", "3"];
-        let command = "hpmoe simulate layer.rs --set TILE_M=64 --set PUT=8 --constant sync.signal_ns=7 --target ascend-a3 --ranks 3";
+        let command = "hpmoe simulate layer.rs --set TILE_M=64 --set PUT=8 --constant sync.signal_ns=7 --target ascend-a3 --ranks 3 --untuned";
+        let flows = ["forward", "backward"];
+        let at = |taskflow, routing| FailedAt { taskflow, routing };
         assert_eq!(
-            why(&[&given[..], &["--routing", "zipf:2"]].concat()),
-            format!("`{command} --routing zipf:2` says why")
+            why(&[&given[..], &["--routing", "zipf:2"]].concat(), (&flows, &[]), at(Some(0), Some(0))),
+            format!("`{command} --taskflow moe::forward --routing zipf:2` says why")
         );
-        assert_eq!(why(&given), format!("`{command} --routing …` says why, with one of {}", ROUTINGS.join(", ")));
+        assert_eq!(
+            why(&given, (&flows, &[]), at(Some(1), Some(2))),
+            format!("`{command} --taskflow moe::backward --routing {}` says why", ROUTINGS[2])
+        );
+        // Without a valid schedule, the routing makes no difference.
+        let failed = at(Some(1), None);
+        assert_eq!(why(&given, (&flows, &[]), failed), format!("`{command} --taskflow moe::backward` says why"));
+        let unknown = at(None, None);
+        assert_eq!(
+            why(&given, (&flows, &[]), unknown),
+            format!("`{command}` says why, with `--taskflow` and one of moe::forward, moe::backward")
+        );
+        assert_eq!(
+            why(&[], (&["forward"], &[("PUT", 4)]), unknown),
+            "`hpmoe simulate layer.rs --set moe::PUT=4 --target ascend-a3 --ranks 8 --untuned --taskflow moe::forward` says why"
+        );
     }
 }

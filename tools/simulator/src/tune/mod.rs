@@ -8,5 +8,5 @@ mod search;
 #[cfg(test)]
 mod tests;
 
-pub use score::{BuildKernel, Score, Trial};
+pub use score::{BuildKernel, FailedAt, Score, Trial};
 pub use search::{NoResult, SearchProgress, SearchResult, SearchSpace, SearchStep, search};

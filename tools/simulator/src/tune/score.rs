@@ -31,13 +31,22 @@ pub struct Score {
 /// Weight of the worst routing's ratio, which is added to the mean of all ratios.
 const WORST: f64 = 0.5;
 
+/// The step at which a candidate turned out to be impossible.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct FailedAt {
+    /// Place of the taskflow; `None` if the kernel can't be built.
+    pub taskflow: Option<usize>,
+    /// Place of the routing; `None` if the kernel can't be built, or the taskflow has no valid schedule.
+    pub routing: Option<usize>,
+}
+
 /// The outcome of trying a candidate.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Outcome {
     /// All routings were simulated.
     Score(Score),
     /// The candidate can't be built, scheduled, validated or simulated.
-    Invalid,
+    Invalid(FailedAt),
     /// The simulation was stopped early, because the candidate is too slow. Contains a lower bound on the candidate's value.
     TooSlow(f64),
     /// The simulation was stopped, because the time limit was reached.
@@ -57,7 +66,7 @@ impl Trial<'_> {
     pub fn score(&self, candidate: &Candidate) -> Option<Score> {
         match self.outcome(candidate, None, &mut |_| true) {
             Outcome::Score(score) => Some(score),
-            Outcome::Invalid | Outcome::TooSlow(_) | Outcome::Ended => None,
+            Outcome::Invalid(_) | Outcome::TooSlow(_) | Outcome::Ended => None,
         }
     }
 
@@ -77,16 +86,17 @@ impl Trial<'_> {
         if !going(0) {
             return Outcome::Ended;
         }
-        let Some(flows) = (self.kernels)(&candidate.sizes) else { return Outcome::Invalid };
+        let Some(flows) = (self.kernels)(&candidate.sizes) else { return Outcome::Invalid(FailedAt::default()) };
         let mut score = Score { times: vec![Time::ZERO; self.routings.len()] };
         let mut simulated = 0;
-        for checked in &flows {
+        for (flow, checked) in flows.iter().enumerate() {
+            let invalid = |routing| Outcome::Invalid(FailedAt { taskflow: Some(flow), routing });
             let choices = candidate.choices_of(&checked.graph().taskflow);
             let schedule = schedule_with(checked, self.target, &choices);
             if !going(simulated) {
                 return Outcome::Ended;
             }
-            let Ok(valid) = validate(checked, schedule) else { return Outcome::Invalid };
+            let Ok(valid) = validate(checked, schedule) else { return invalid(None) };
             for (place, routing) in self.routings.iter().enumerate() {
                 if !going(simulated) {
                     return Outcome::Ended;
@@ -95,7 +105,7 @@ impl Trial<'_> {
                 let chunks = default_chunks(checked.graph(), routing).unwrap_or(checked.graph().sizes.most_chunks());
                 let (launched, schedule) = (checked.in_chunks(chunks), schedule_in_chunks(valid.schedule(), chunks));
                 let Ok(workload) = Ours::new(self.target, &launched, &schedule, routing) else {
-                    return Outcome::Invalid;
+                    return invalid(Some(place));
                 };
                 let before = score.times[place];
                 let run = simulate_while(self.target, &workload, &mut |reached| {
@@ -104,7 +114,7 @@ impl Trial<'_> {
                 });
                 match run {
                     Ok(run) => score.times[place] = before + run.time,
-                    Err(Halted::Stuck(_)) => return Outcome::Invalid,
+                    Err(Halted::Stuck(_)) => return invalid(Some(place)),
                     Err(Halted::GivenUp) => return too_slow(&score).map_or(Outcome::Ended, Outcome::TooSlow),
                 }
                 simulated += 1;

@@ -1,7 +1,7 @@
 //! Coordinate descent from a start, with random kicks when it gets stuck.
 
 use super::knob::Knob;
-use super::score::{Limit, Outcome};
+use super::score::{FailedAt, Limit, Outcome};
 use super::{Score, Trial};
 use hpmoe_core::random::Random;
 use hpmoe_core::tuned::{Candidate, NamedSizes};
@@ -80,7 +80,7 @@ impl SearchResult {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NoResult {
     /// The start can't be built, scheduled, validated or simulated on the routings.
-    Impossible,
+    Impossible(FailedAt),
     /// The search was told to end (`going` returned false) before the start and the default were simulated.
     Ended {
         /// The step in which the search ended.
@@ -120,18 +120,20 @@ pub fn search(
         });
         match outcome {
             Outcome::Ended => Err(NoResult::Ended { step, simulated }),
-            Outcome::Score(score) => Ok(Some(score)),
-            Outcome::Invalid | Outcome::TooSlow(_) => Ok(None),
+            Outcome::Score(score) => Ok(Ok(score)),
+            Outcome::Invalid(failed) => Ok(Err(failed)),
+            // Only the default has a limit; its failure is not reported.
+            Outcome::TooSlow(_) => Ok(Err(FailedAt::default())),
         }
     };
-    let score = first(start, None, (SearchStep::Start, 0))?.ok_or(NoResult::Impossible)?;
+    let score = first(start, None, (SearchStep::Start, 0))?.map_err(NoResult::Impossible)?;
     let mut tried = 1;
     let default = match (*start == Candidate::default(), with_default) {
         (true, _) => Some(score.clone()),
         (false, true) => {
             tried += 1;
             let limit = Limit { below: FAR_SLOWER * score.relative_to(&score), reference: &score };
-            first(&Candidate::default(), Some(limit), (SearchStep::Default, 1))?
+            first(&Candidate::default(), Some(limit), (SearchStep::Default, 1))?.ok()
         }
         (false, false) => None,
     };
@@ -251,7 +253,7 @@ impl Search<'_> {
                 self.ended = true;
                 return None;
             }
-            Outcome::Invalid => Seen::Invalid,
+            Outcome::Invalid(_) => Seen::Invalid,
             Outcome::TooSlow(value) => Seen::AtLeast(value),
             Outcome::Score(score) => {
                 let value = score.relative_to(self.result.reference());

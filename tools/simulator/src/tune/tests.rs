@@ -1,7 +1,7 @@
 //! Tests of searches on a small kernel, and of files.
 
 use super::score::{Limit, Outcome};
-use super::{NoResult, Score, SearchProgress, SearchResult, SearchSpace, SearchStep, Trial, search};
+use super::{FailedAt, NoResult, Score, SearchProgress, SearchResult, SearchSpace, SearchStep, Trial, search};
 use crate::simulate::{Routing, RoutingSizes};
 use hpmoe_core::analyze::CheckedGraph;
 use hpmoe_core::front::{front, modules};
@@ -223,5 +223,15 @@ fn a_search_ends_within_a_candidate_and_says_how_far_it_came() {
 fn a_start_that_is_no_kernel_is_refused() {
     let subject = Subject::new();
     let impossible = subject.space(with_size("TILE_N", 1 << 20), true);
-    assert_eq!(subject.search(&impossible, &mut |_| true), Err(NoResult::Impossible));
+    assert_eq!(subject.search(&impossible, &mut |_| true), Err(NoResult::Impossible(FailedAt::default())));
+}
+
+#[test]
+fn a_start_that_cannot_be_simulated_names_taskflow_and_routing() {
+    let mut subject = Subject::new();
+    let of_another_layer = RoutingSizes { ranks: 4, experts: 4096, top_k: 2, tokens: 1 };
+    subject.routings.insert(1, Routing::balanced(of_another_layer));
+    let failed = FailedAt { taskflow: Some(0), routing: Some(1) };
+    let space = subject.space(Candidate::default(), true);
+    assert_eq!(subject.search(&space, &mut |_| true), Err(NoResult::Impossible(failed)));
 }
