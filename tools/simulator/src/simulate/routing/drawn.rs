@@ -75,14 +75,6 @@ fn draw(
     // Whole numbers, so that the last bit of a power decides nothing.
     let weight = |place: u32| (f64::from(place).powf(-exponent) * f64::from(1u32 << 30)).round().max(1.0) as u64;
     let weights: Vec<u64> = (1..=experts).map(weight).collect();
-    let mut sum = 0;
-    let ends: Vec<u64> = weights
-        .iter()
-        .map(|weight| {
-            sum += weight;
-            sum
-        })
-        .collect();
     let mut remaining = Weights::new(&weights);
     let mut drawn = vec![u32::MAX; order.len()];
     let mut places = Vec::with_capacity(top_k);
@@ -94,8 +86,7 @@ fn draw(
                 if places.len() == top_k {
                     break;
                 }
-                let at = random.below(sum);
-                let place = ends.partition_point(|&end| end <= at);
+                let place = remaining.place_of(random.below(remaining.sum()));
                 if std::mem::replace(&mut drawn[place], stamp) != stamp {
                     places.push(place);
                 }
