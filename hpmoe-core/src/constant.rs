@@ -24,6 +24,8 @@ pub(crate) const SPARE: &str = "SPARE";
 /// The largest number of chunks that a launch may choose; 0 if launches don't choose. A build may set it in every kernel. In a kernel that
 /// does not declare it, launches don't choose.
 pub(crate) const CHUNKS_AT_MOST: &str = "CHUNKS_AT_MOST";
+/// The largest size in the head of a loop: descriptors hold it in 16 bits.
+pub(crate) const MOST_ROWS: usize = 65_535;
 /// The largest number of chunks that launches can choose.
 pub(crate) const MOST_CHOSEN: usize = 8;
 

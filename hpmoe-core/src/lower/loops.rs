@@ -1,14 +1,12 @@
 //! Loops around a call: which iteration space they make, and on which rank the call runs.
 
+use crate::constant::MOST_ROWS;
 use crate::finding::{CallFault, Errors, Finding, LoopFault, LoopSize, NameKind, RangeFault};
 use crate::graph::{Height, Space, SpaceKind};
 use crate::names::{ByName, nearest};
 use crate::syntax::{Kernel, Over, Rank, size_text};
 use proc_macro2::{Span, TokenStream, TokenTree};
 use syn::spanned::Spanned as _;
-
-/// The largest size in the head of a loop: descriptors hold it in 16 bits.
-const MOST_ROWS: usize = 65_535;
 
 /// A loop variable in scope, and what its loop runs over.
 #[derive(Clone)]

@@ -81,10 +81,10 @@ fn parameter(
     let rows = if ragged { RAGGED } else { kernel.constants.evaluate(&param.rows, arguments, errors)? };
     let cols = kernel.constants.evaluate(&param.cols, arguments, errors)?;
     let possible = 1..=MOST_COLUMNS;
-    if !(possible.contains(&rows) || rows == RAGGED) || !possible.contains(&cols) {
-        let bad_rows = Some(&param.rows).filter(|_| !possible.contains(&rows) && rows != RAGGED);
-        let bad_cols = Some(&param.cols).filter(|_| !possible.contains(&cols));
-        let mut sizes: Vec<String> = bad_rows.into_iter().chain(bad_cols).map(size_text).collect();
+    let bad_rows = (!possible.contains(&rows) && rows != RAGGED).then_some(&param.rows);
+    let bad_cols = (!possible.contains(&cols)).then_some(&param.cols);
+    let mut sizes: Vec<String> = bad_rows.into_iter().chain(bad_cols).map(size_text).collect();
+    if !sizes.is_empty() {
         sizes.dedup();
         let fault = RangeFault::Tile { param: param.name.clone(), rows, cols, sizes, most: MOST_COLUMNS };
         errors.push(param.span, Finding::OutOfRange(fault));

@@ -1,11 +1,8 @@
 //! The words of [`ConstantFault`], [`NumberFault`] and [`RangeFault`].
 
 use super::sentence::{Sentence, grouped};
-use crate::constant::{NAMES_OF_TILE_SIZES, is_tile_size};
+use crate::constant::{MOST_ROWS, NAMES_OF_TILE_SIZES, is_tile_size};
 use crate::finding::{ConstantFault, LoopSize, NumberFault, RangeFault};
-
-/// The largest value that is named for a tile size: that of a size in a loop's head.
-const MOST_OF_LOOP: usize = 65_535;
 
 impl ConstantFault {
     pub(super) fn words(&self) -> Sentence {
@@ -197,9 +194,9 @@ fn way_out(size: &str, range: &str) -> String {
     }
 }
 
-/// The values that a build can set for a usize constant, instead of a number that is no usize.
+/// The whole numbers to which a build can set a constant of type `usize`, in words. The build has set it to `value`, which is not a `usize`.
 fn whole_instead(name: &str, value: f32) -> String {
-    let (least, most) = if is_tile_size(name) { (1, MOST_OF_LOOP) } else { (0, usize::MAX) };
+    let (least, most) = if is_tile_size(name) { (1, MOST_ROWS) } else { (0, usize::MAX) };
     let is_whole = value.fract() == 0.0 && value.is_sign_positive() && value < usize::MAX as f32;
     if is_whole && (least..=most).contains(&(value as usize)) {
         format!("{value}, without a decimal point or an exponent")
