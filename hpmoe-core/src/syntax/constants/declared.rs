@@ -1,7 +1,7 @@
 //! Declarations of constants: each constant of a module is computed, or set by a build.
 
 use super::derived::deriving;
-use super::table::{Constants, is_computed, is_f32};
+use super::table::{Constants, computed, is_computed, is_f32};
 use crate::constant::{Constant, OF_BUILDS, Overrides, is_tile_size};
 use crate::finding::{ConstantFault, Errors, Finding, FindingAt};
 use crate::names::{ByName, nearest};
@@ -126,12 +126,7 @@ fn one_line(ty: &Type) -> String {
 /// set those that are not [derived](super::is_derived).
 #[must_use]
 pub fn declared_constants(module: &ItemMod) -> Vec<String> {
-    let items = module.content.iter().flat_map(|(_, items)| items);
-    let declared = items.filter_map(|item| match item {
-        Item::Const(constant) if is_computed(&constant.ty) => Some(constant.ident.to_string()),
-        _ => None,
-    });
-    let mut names: Vec<String> = declared.collect();
+    let mut names: Vec<String> = computed(module).map(|constant| constant.ident.to_string()).collect();
     let undeclared = OF_BUILDS.into_iter().filter(|of_build| !names.iter().any(|name| name == of_build));
     let undeclared: Vec<String> = undeclared.map(str::to_owned).collect();
     names.extend(undeclared);
@@ -146,11 +141,7 @@ pub fn independent_tile_sizes(module: &ItemMod) -> Vec<String> {
         all_names(constant.expr.to_token_stream(), &mut names);
         names.iter().any(|name| is_tile_size(name))
     };
-    let items = module.content.iter().flat_map(|(_, items)| items);
-    let sizes = items.filter_map(|item| match item {
-        Item::Const(constant) if is_computed(&constant.ty) && !is_f32(&constant.ty) => Some(constant),
-        _ => None,
-    });
+    let sizes = computed(module).filter(|constant| !is_f32(&constant.ty));
     let sizes = sizes.filter(|constant| is_tile_size(&constant.ident.to_string()) && !computed_from_others(constant));
     sizes.map(|constant| constant.ident.to_string()).collect()
 }

@@ -1,12 +1,12 @@
 //! Constants that a kernel's source computes from others. A build can't set them: they would contradict the constants that they follow from.
 
-use super::table::is_computed;
+use super::table::computed;
 use crate::constant::{OF_BUILDS, Overrides};
 use crate::syntax::names::all_names;
 use quote::ToTokens as _;
 use std::collections::HashSet;
 use syn::spanned::Spanned as _;
-use syn::{Item, ItemConst, ItemMod};
+use syn::{ItemConst, ItemMod};
 
 /// Whether the source of a kernel computes a constant from others. `SPARE` and `CHUNKS_AT_MOST` don't count, because a build may set them in
 /// every kernel.
@@ -17,7 +17,7 @@ pub fn is_derived(module: &ItemMod, name: &str) -> bool {
 
 /// The names of a kernel's constants that its source leaves open, or defines without other constants.
 pub(crate) fn independent_constants(module: &ItemMod) -> Vec<String> {
-    let independent = constants(module).filter(|constant| sources(module, constant).is_empty());
+    let independent = computed(module).filter(|constant| sources(module, constant).is_empty());
     independent.map(|constant| constant.ident.to_string()).collect()
 }
 
@@ -62,16 +62,8 @@ fn kernel_and_name(full_name: &str) -> (Option<&str>, &str) {
     }
 }
 
-fn constants(module: &ItemMod) -> impl Iterator<Item = &ItemConst> {
-    let items = module.content.iter().flat_map(|(_, items)| items);
-    items.filter_map(|item| match item {
-        Item::Const(constant) if is_computed(&constant.ty) => Some(constant),
-        _ => None,
-    })
-}
-
 fn constant<'a>(module: &'a ItemMod, name: &str) -> Option<&'a ItemConst> {
-    constants(module).find(|constant| constant.ident == name)
+    computed(module).find(|constant| constant.ident == name)
 }
 
 fn declares(module: &ItemMod, name: &str) -> bool {

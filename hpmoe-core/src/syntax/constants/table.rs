@@ -3,7 +3,7 @@
 use crate::constant::Constant;
 use crate::names::ByName;
 use proc_macro2::Span;
-use syn::Type;
+use syn::{Item, ItemConst, ItemMod, Type};
 
 /// The computed constants of one kernel module, in order of declaration. Constants that only the build sets (`SPARE`, `CHUNKS_AT_MOST`)
 /// follow.
@@ -45,6 +45,15 @@ impl Constants {
 
 pub(super) fn is_f32(ty: &Type) -> bool {
     matches!(ty, Type::Path(path) if path.path.is_ident("f32"))
+}
+
+/// The constants of a module that the compiler computes.
+pub(super) fn computed(module: &ItemMod) -> impl Iterator<Item = &ItemConst> {
+    let items = module.content.iter().flat_map(|(_, items)| items);
+    items.filter_map(|item| match item {
+        Item::Const(constant) if is_computed(&constant.ty) => Some(constant),
+        _ => None,
+    })
 }
 
 /// Whether the compiler computes constants of this type: `usize` and `f32`.
