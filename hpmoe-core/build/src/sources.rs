@@ -31,8 +31,9 @@ pub(crate) struct KernelGroup {
 /// by none at all or computed by any.
 pub(crate) fn refuse_settings(parts: &[KernelGroup], environment: &Overrides) -> Result<(), String> {
     for part in parts {
-        refuse_unknown_overrides(&part.settings, part.sources.iter().map(|source| &source.module))?;
-        refuse_derived_overrides(&part.settings, part.sources.iter().map(|source| &source.module))?;
+        let modules = part.sources.iter().map(|source| &source.module);
+        refuse_unknown_overrides(&part.settings, modules.clone())?;
+        refuse_derived_overrides(&part.settings, modules)?;
     }
     let modules = parts.iter().flat_map(|part| &part.sources).map(|source| &source.module);
     refuse_derived_overrides(environment, modules.clone()).map_err(|problem| format!("HPMOE_SET: {problem}"))?;

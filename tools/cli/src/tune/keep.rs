@@ -5,7 +5,7 @@ use crate::options::TuneArgs;
 use crate::output;
 use hpmoe_build::{read_tuned, tuned_file, with_tuned};
 use hpmoe_core::target::Target;
-use hpmoe_core::tuned::{BuildSizes, Tuned, TunedKernel};
+use hpmoe_core::tuned::{BuildSizes, NamedSizes, Tuned, TunedKernel};
 use hpmoe_kernels::printable::printable_path;
 
 /// Writes the best schedule to the file, unless it is the default.
@@ -33,16 +33,17 @@ pub(super) fn keep(options: &TuneArgs, found: &Found, target: &Target) -> Result
 fn keep_found(tuned: &mut Tuned, found: &Found, target: &Target) {
     let kernel = &found.kernel;
     let all = with_tuned(&kernel.sizes, &kernel.set);
-    tuned.keep(tuned_kernel(found, target), BuildSizes { set: &kernel.set, all: &all });
+    tuned.keep(tuned_kernel(found, &all, target), BuildSizes { set: &kernel.set, all: &all });
 }
 
-fn tuned_kernel(found: &Found, target: &Target) -> TunedKernel {
+/// What the file says of a result. `all` are the tile sizes that the search began with, or that were set.
+fn tuned_kernel(found: &Found, all: &NamedSizes, target: &Target) -> TunedKernel {
     let kernel = &found.kernel;
     let mut candidate = found.result.best.clone();
     // The other choices were found with the sizes that were chosen, with those that were set, and with those that the search has left.
     candidate.sizes = with_tuned(&kernel.open, &candidate.sizes);
     let mut shape = kernel.shape.clone();
-    let left = kernel.fixed.iter().chain(&kernel.set).filter(|(name, _)| !candidate.sizes.contains_key(*name));
+    let left = all.iter().filter(|(name, _)| !candidate.sizes.contains_key(*name));
     shape.extend(left.map(|(name, &size)| (name.clone(), size)));
     TunedKernel {
         kernel: kernel.name.clone(),
@@ -58,7 +59,7 @@ fn tuned_kernel(found: &Found, target: &Target) -> TunedKernel {
 mod tests {
     use super::super::found::SearchedKernel;
     use super::*;
-    use hpmoe_core::tuned::{Candidate, NamedSizes};
+    use hpmoe_core::tuned::Candidate;
     use hpmoe_simulator::simulate::Time;
     use hpmoe_simulator::tune::{Score, SearchResult};
 
@@ -66,7 +67,7 @@ mod tests {
         sizes.iter().map(|&(name, size)| (name.to_owned(), size)).collect()
     }
 
-    /// What a search finds that changes a size of the source, if the command sets these sizes.
+    /// The result of a search that started with these sizes set, and that has changed `TILE_N`.
     fn found(set: NamedSizes) -> Found {
         let mut source = sizes(&[("BLOCK", 4), ("TILE_M", 32), ("TILE_N", 32)]);
         source.retain(|name, _| !set.contains_key(name));
@@ -103,7 +104,9 @@ mod tests {
 
     #[test]
     fn a_schedule_is_kept_with_all_tile_sizes_that_it_was_found_with() {
-        let kept = tuned_kernel(&found(sizes(&[("BLOCK", 8)])), &Target::ascend_a3());
+        let mut tuned = Tuned::default();
+        keep_found(&mut tuned, &found(sizes(&[("BLOCK", 8)])), &Target::ascend_a3());
+        let kept = &tuned.kernels[0];
         assert_eq!(kept.candidate.sizes, sizes(&[("PUT", 16), ("TILE_N", 64)]));
         // The command and the source give these sizes, so the schedule is for no other values.
         assert_eq!(kept.shape, sizes(&[("BLOCK", 8), ("HIDDEN", 64), ("TILE_M", 32)]));

@@ -141,26 +141,25 @@ impl Job {
 /// The way to find out why the start of a kernel's search can't be simulated: the command that simulates it.
 fn why_impossible(options: &TuneArgs, kernel: &str, space: &SearchSpace, failed: FailedAt) -> String {
     let mut command = format!("hpmoe simulate {}", printable_path(&options.file));
-    let mut add = |option: &str, value: &str| command.push_str(&format!(" {option} {value}"));
-    options.settings.iter().for_each(|setting| add("--set", setting));
+    let add = |command: &mut String, option: &str, value: &str| command.push_str(&format!(" {option} {value}"));
+    options.settings.iter().for_each(|setting| add(&mut command, "--set", setting));
     // The start's sizes differ from those of the source.
-    space.start.sizes.iter().for_each(|(name, size)| add("--set", &format!("{kernel}::{name}={size}")));
-    options.target.constants.iter().for_each(|constant| add("--constant", constant));
-    add("--target", &options.target.target);
-    add("--ranks", &options.ranks.to_string());
+    space.start.sizes.iter().for_each(|(name, size)| add(&mut command, "--set", &format!("{kernel}::{name}={size}")));
+    options.target.constants.iter().for_each(|constant| add(&mut command, "--constant", constant));
+    add(&mut command, "--target", &options.target.target);
+    add(&mut command, "--ranks", &options.ranks.to_string());
     command.push_str(" --untuned");
-    let mut add = |option: &str, value: &str| command.push_str(&format!(" {option} {value}"));
     let flows: Vec<String> = space.flows.iter().map(|flow| format!("{kernel}::{flow}")).collect();
     let flow = failed.taskflow.and_then(|place| flows.get(place));
     let flow = flow.or_else(|| flows.first().filter(|_| flows.len() == 1));
     if let Some(flow) = flow {
-        add("--taskflow", flow);
+        add(&mut command, "--taskflow", flow);
     }
     let default = ROUTINGS.iter().copied().filter(|_| options.routings.is_empty());
     let tried: Vec<&str> = options.routings.iter().map(String::as_str).chain(default).collect();
     // Without a valid schedule, the routing makes no difference.
     if let Some(routing) = failed.routing.and_then(|place| tried.get(place)) {
-        add("--routing", routing);
+        add(&mut command, "--routing", routing);
     }
     match flow {
         Some(_) => format!("`{command}` says why"),
