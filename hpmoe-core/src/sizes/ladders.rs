@@ -12,9 +12,9 @@ pub(super) struct Ladder {
     pub(super) values: &'static [usize],
     pub(super) first: usize,
     pub(super) least: usize,
-    /// What another size must save of the estimated latency with evenly distributed tokens. With uneven tokens, the estimate is too rough for
-    /// sizes other than those of products, because rows are then in transit for longer than one rank shows. Taller tiles must save more: they
-    /// make the loads of cores less even, by up to a fifth of the latency if the experts' rows differ a little.
+    /// How much shorter the estimated latency with evenly distributed tokens must be with another size. The estimate with uneven tokens is too
+    /// rough for sizes other than those of products, because rows are then in transit for longer than one rank shows. Taller tiles must save
+    /// more: they make the loads of cores less even, by up to a fifth of the latency if the experts' rows differ a little.
     pub(super) even: Saving,
     /// The part of the estimated latency that another size must save. If sizes differ by less, the larger ones stay, because they
     /// suit more rows than expected. Larger puts must save more: the wait for rows is only estimated to a sixteenth of an expert's.
@@ -23,15 +23,15 @@ pub(super) struct Ladder {
     pub(super) far: usize,
 }
 
-/// What must be saved of a latency.
+/// How much shorter than another one a latency must be.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Saving {
-    /// Nothing.
+    /// It may have any length.
     Any,
-    /// More than this part.
+    /// By more than this part.
     Part(f64),
-    /// More than this part, unless the latency is exactly the same, because the tiles are: experts of 128 rows are one tile of 128 or of 256
-    /// rows. Uneven tokens decide then: an expert of 130 rows is two tiles of 128.
+    /// By more than this part, or of exactly the same length, because the tiles are the same: experts of 128 rows are one tile of 128 or of
+    /// 256 rows. Uneven tokens decide then: an expert of 130 rows is two tiles of 128.
     PartOrSame(f64),
 }
 
