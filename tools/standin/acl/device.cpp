@@ -1,9 +1,11 @@
 // Initialisation, devices, errors, and the log of calls.
 #include "state.h"
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <thread>
 
 namespace standin {
 
@@ -138,6 +140,8 @@ aclError aclInit(const char *) {
     // The driver's library of a machine without an NPU does nothing, so CANN's runtime library knows no chip.
     const char *simulator = std::getenv("HPMOE_STANDIN_SIMULATOR");
     if (simulator != nullptr && std::strcmp(simulator, "unloaded") == 0 && !simulated()) {
+        // A program under CANN's simulator takes seconds to start. The doctor looks at it fifty times a second.
+        std::this_thread::sleep_for(std::chrono::milliseconds(200));
         return ended("aclInit", INTERNAL, "there is no driver, and the simulator was not loaded");
     }
     if (broken() == UNKNOWN) {
